@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	observerpatch "observer-patch"
@@ -21,16 +20,13 @@ func run() int {
 	return cli.Run(ctx, env, os.Args[1:])
 }
 
-// version gives the commit that the go command stamped into the binary, or "devel".
+// stamp is the commit, set by the Makefile with -ldflags.
+var stamp string
+
+// version names this build: the stamped commit, or devel.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if stamp == "" {
 		return "devel"
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return "devel"
+	return stamp
 }

@@ -1,0 +1,62 @@
+# observer-patch for upstream Kafka. Two targets do all the set-up: kafka and test.
+
+VERSION ?= 4.1.0
+SET     ?=
+ARGS    ?=
+
+# Resolved when first used: installs what is missing and prints the Go command.
+GO = $(or $(GO_COMMAND),$(eval GO_COMMAND := $(shell ci/prerequisites))$(GO_COMMAND),$(error ci/prerequisites failed, see above))
+STAMP = -ldflags "-X main.stamp=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)"
+TOOL  = bin/observer-patch
+
+.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests arm64 clean
+
+## kafka: patched, proven jars of one release in dist/ (make kafka VERSION=4.1.0)
+kafka: build
+	$(TOOL) build --version $(VERSION) $(if $(SET),--set $(SET)) $(ARGS)
+
+## test: everything that CI runs
+test: build lint check unit cluster-test
+
+build:
+	$(GO) build $(STAMP) -o $(TOOL) ./cmd/observer-patch
+
+lint:
+	$(GO) vet -tags cluster,matrix ./...
+	$(GO) tool staticcheck -tags cluster,matrix ./...
+
+## vuln: known vulnerabilities of the libraries used (needs Go's vulnerability database)
+vuln:
+	$(GO) tool govulncheck ./...
+
+## check: every anchor of every release and mode, exactly once
+check: build
+	$(TOOL) check --version all --set base
+	$(TOOL) check --version all --set full
+	$(TOOL) lock --check
+
+unit:
+	$(GO) test -timeout 40m ./...
+
+## cluster-test: a few scenarios on real brokers, with jars built here
+cluster-test: build
+	$(GO) test -tags cluster -timeout 20m -count 1 ./internal/lab/smoke/...
+
+## matrix: build and prove every release, mode and Scala version
+matrix: build
+	ci/matrix $(TOOL)
+
+## lab: the fault matrix on every leg; writes evidence/
+lab: build
+	ci/lab $(TOOL)
+
+## soak: random faults for a long time
+soak: build
+	$(TOOL) lab run S16 --version $(VERSION) $(ARGS)
+
+## bench: the figures of the README, measured in one run
+bench: build
+	ci/bench $(TOOL)
+
+clean:
+	rm -rf bin dist
