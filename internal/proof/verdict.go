@@ -2,20 +2,20 @@
 // the result with the release's own classes, and maps every changed method to a hook.
 package proof
 
-import "observer-patch/internal/build"
+import (
+	"observer-patch/internal/build"
+	"observer-patch/internal/classfile"
+)
 
-// Level says how alike two class files are; a higher level is a weaker likeness.
-type Level int
+// Level says how alike two class files are; see classfile.Level.
+type Level = classfile.Level
 
+// The levels, from the strongest likeness to none.
 const (
-	// Identical: the same bytes.
-	Identical Level = iota
-	// Equivalent: the same members, code and attributes once the constant pool is resolved.
-	Equivalent
-	// Idioms: equivalent but for named habits of another javac, each counted.
-	Idioms
-	// Different: anything else; a build that meets it fails.
-	Different
+	Identical  = classfile.Identical
+	Equivalent = classfile.Equivalent
+	Idioms     = classfile.Idioms
+	Different  = classfile.Different
 )
 
 // Class is the verdict on one entry.
