@@ -2,14 +2,10 @@
 // hands out only files whose SHA-256 is the locked one.
 package maven
 
+import "observer-patch/internal/release"
+
 // Coordinates name one published file, in Maven's own terms.
-type Coordinates struct {
-	Group, Artifact, Version string
-	// Classifier is empty, sources or test.
-	Classifier string
-	// Extension is jar unless said otherwise.
-	Extension string
-}
+type Coordinates = release.Coordinates
 
 // Artifact is a file that was checked against the lock.
 type Artifact struct {

@@ -44,6 +44,8 @@ type Release struct {
 	// ClassRelease is the Java release of core's and metadata's class files (8 or 17),
 	// given to javac --release and scalac -release.
 	ClassRelease int
+	// Sources are the ways to upstream's sources: maven (sources jars), git (the tag).
+	Sources []string
 	// Status is supported, or why it is only tried.
 	Status string
 }
