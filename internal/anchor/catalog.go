@@ -145,8 +145,8 @@ func (h Hook) absent(t release.Target) bool {
 	return h.Absent.constraints != nil && h.Absent.Matches(t.Release.Version)
 }
 
-// place gives the first place for the target's release.
-func (h Hook) place(t release.Target) (Place, bool) {
+// Place gives the first place for the target's release.
+func (h Hook) Place(t release.Target) (Place, bool) {
 	for _, p := range h.Places {
 		if p.Releases.Matches(t.Release.Version) {
 			return p, true

@@ -38,7 +38,7 @@ func Locate(path string, src []byte, hooks []Hook, t release.Target) ([]Located,
 	var misses []Miss
 	for _, h := range hooks {
 		miss := Miss{Hook: h.ID, Path: path, Pos: h.Pos}
-		p, ok := h.place(t)
+		p, ok := h.Place(t)
 		switch {
 		case !ok:
 			miss.Cause = NoPlace

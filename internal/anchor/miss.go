@@ -5,7 +5,6 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
-
 )
 
 // Cause says what happened to a place.
