@@ -15,4 +15,8 @@ type Tree struct {
 	// Whole is false for a tree made from sources jars: it can be patched and compiled
 	// against the release's jars, but upstream's Gradle build cannot run in it.
 	Whole bool
+	// LeftOut are paths that FS does not show because they are no regular files.
+	LeftOut []string
+	// Close ends the use of FS; nil when there is nothing to end.
+	Close func() error
 }
