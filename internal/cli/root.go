@@ -61,5 +61,9 @@ func newRoot(env *Env) *cobra.Command {
 
 // commands lists every command, in the order of the help page's groups.
 func commands(env *Env) []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		newVersionsCommand(env),
+		newCheckCommand(env),
+		newLockCommand(env),
+	}
 }

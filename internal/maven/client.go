@@ -113,14 +113,10 @@ func (c Client) Copy(ctx context.Context, dir string, files []Coordinates, fresh
 		p.Items = append(p.Items, artifactItem{Group: f.Group, Artifact: f.Artifact, Version: f.Version,
 			Type: f.Extension, Classifier: f.Classifier, Output: out, Name: name})
 	}
-	pom, err := xml.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return nil, err
-	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), pom, 0o644); err != nil {
+	if err := writePOM(dir, p); err != nil {
 		return nil, err
 	}
 	args := []string{"dependency:copy"}

@@ -13,10 +13,10 @@ import (
 
 // progress tells people how far mvn is: a bar on a terminal, else a line at both ends.
 type progress struct {
-	out    io.Writer
-	files  int
-	bars   *mpb.Progress
-	bar    *mpb.Bar
+	out   io.Writer
+	files int
+	bars  *mpb.Progress
+	bar   *mpb.Bar
 }
 
 func startProgress(out io.Writer, files int, bytes int64) *progress {

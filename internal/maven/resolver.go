@@ -23,7 +23,8 @@ type Resolver struct {
 	Cache *cache.Cache
 	// Client fetches what is missing.
 	Client Client
-	// Repositories are folders to look in before mvn is started; see LocalRepositories.
+	// Repositories are folders to look in before mvn is started; nil stands for
+	// LocalRepositories of the environment, an empty list for none.
 	Repositories []string
 	// Offline forbids mvn to be started.
 	Offline bool
@@ -46,6 +47,7 @@ type need struct {
 // anew in this call. A digest that stays different after a fresh download is an error of
 // exit code 4.
 func (r *Resolver) Resolve(ctx context.Context, locked []release.LockedArtifact) ([]Artifact, error) {
+	r = r.withRepositories()
 	out := make([]Artifact, len(locked))
 	var missing []need
 	for i, l := range locked {
@@ -75,6 +77,15 @@ func (r *Resolver) Resolve(ctx context.Context, locked []release.LockedArtifact)
 		return nil, err
 	}
 	return out, nil
+}
+
+func (r *Resolver) withRepositories() *Resolver {
+	if r.Repositories != nil {
+		return r
+	}
+	copied := *r
+	copied.Repositories = LocalRepositories(os.Getenv)
+	return &copied
 }
 
 // local looks in the cache and in the local repositories; fs.ErrNotExist means that mvn

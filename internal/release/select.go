@@ -112,7 +112,7 @@ func (m *Matrix) versions() string {
 }
 
 // Target gives the one target of a version, which must be exact. Empty mode, scala and set
-// take the release's first mode, first Scala version and full.
+// take the release's first mode, its first Scala version and DefaultSet.
 func (m *Matrix) Target(version, mode, scala, set string) (Target, error) {
 	list, err := m.Targets([]string{version}, mode, scala, set)
 	if err != nil {
@@ -132,7 +132,10 @@ func (m *Matrix) Targets(exprs []string, mode, scala, set string) ([]Target, err
 	if err != nil {
 		return nil, err
 	}
-	sets, err := choose("set", set, []Set{Full, Base})
+	if set == "" {
+		set = string(DefaultSet)
+	}
+	sets, err := choose("set", set, []Set{Base, Full})
 	if err != nil {
 		return nil, exit.With(exit.Usage, err)
 	}
