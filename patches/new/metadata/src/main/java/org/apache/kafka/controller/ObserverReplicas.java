@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntPredicate;
 
 /**
  * Which brokers are observers: replicas that fetch everything and are never in the ISR.
@@ -50,9 +51,9 @@ public final class ObserverReplicas {
         return READER.ids().length == 0;
     }
 
-    /** The ids in force, ascending; the caller's own copy. */
+    /** The ids in force, ascending. Not a copy: not to be changed. */
     public static int[] ids() {
-        return READER.ids().clone();
+        return READER.ids();
     }
 
     /** How many ids are in force. */
@@ -105,6 +106,11 @@ public final class ObserverReplicas {
         int[] array = Replicas.toArray(isr);
         int[] filtered = filterInitialIsr(array);
         return filtered == array ? isr : Replicas.toList(filtered);
+    }
+
+    /** The brokers that a predicate accepts, less the observers. */
+    static IntPredicate exceptObservers(IntPredicate accepted) {
+        return brokerId -> !isObserver(brokerId) && accepted.test(brokerId);
     }
 
     private static ObserverIdsReader startReader() {

@@ -1,0 +1,1 @@
+isr = org.apache.kafka.controller.ObserverReplicas.filterInitialIsr(isr);

@@ -1,0 +1,1 @@
+!kafka.observer.ObserverIds.isObserver(followerReplicaId) &&

@@ -1,0 +1,1 @@
+org.apache.kafka.controller.ObserverReplicas.exceptObservers(UPSTREAM)

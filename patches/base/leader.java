@@ -1,0 +1,3 @@
+if (org.apache.kafka.controller.ObserverReplicas.isObserver(brokerId)) {
+    return false;
+}

@@ -1,0 +1,1 @@
+UPSTREAM.map(p => p._1 -> kafka.observer.ObserverIds.filterInitialIsr(p._2))

@@ -1,0 +1,1 @@
+(UPSTREAM ++ controllerContext.partitionReplicaAssignment(partition).filter(controllerContext.isReplicaOnline(_, partition))).distinct

@@ -1,0 +1,1 @@
+UPSTREAM.filterNot(kafka.observer.ObserverIds.isObserver)
