@@ -126,7 +126,7 @@ func (x text) fragmentMiss(h Hook, p Place, where []int, first int) *Miss {
 		return m
 	}
 	for i, a := range p.Anchor {
-		m.Candidates = append(m.Candidates, Candidate{Line: first + i + 1, Similarity: likeness(a, x.trimmed[first+i]), Excerpt: excerpt(x.trimmed[first+i])})
+		m.Candidates = append(m.Candidates, Candidate{Line: first + i + 1, Similarity: likeness(a, x.trimmed[first+i]), Excerpt: Excerpt(x.trimmed[first+i])})
 	}
 	return m
 }
@@ -171,7 +171,7 @@ func (x text) nearest(wanted Lines, lo, hi int) []Candidate {
 			sum += likeness(w, x.trimmed[i+j])
 		}
 		if s := sum / float64(len(wanted)); s >= 0.3 {
-			all = append(all, Candidate{Line: i + 1, Similarity: s, Excerpt: excerpt(x.trimmed[i])})
+			all = append(all, Candidate{Line: i + 1, Similarity: s, Excerpt: Excerpt(x.trimmed[i])})
 		}
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Similarity > all[j].Similarity })
@@ -205,7 +205,8 @@ func likeness(anchor, line string) float64 {
 	return 1 - float64(row[len(b)])/float64(max(len(a), len(b)))
 }
 
-func excerpt(s string) string {
+// Excerpt gives at most 60 characters of a text of upstream, for messages.
+func Excerpt(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	if utf8.RuneCountInString(s) <= excerptLength {
 		return s
