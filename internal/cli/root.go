@@ -64,6 +64,8 @@ func commands(env *Env) []*cobra.Command {
 	return []*cobra.Command{
 		newVersionsCommand(env),
 		newCheckCommand(env),
+		newGenerateCommand(env),
+		newApplyCommand(env),
 		newLockCommand(env),
 	}
 }

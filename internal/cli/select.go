@@ -57,8 +57,8 @@ func (s *sourceFlags) flags(f *pflag.FlagSet) {
 
 // opener gives upstream's trees, one for each release, and remembers the last.
 type opener struct {
-	flags *sourceFlags
-	env   *Env
+	flags    *sourceFlags
+	env      *Env
 	lock     *release.Lock
 	resolver *maven.Resolver
 

@@ -69,7 +69,7 @@ func (t Tree) Write(ctx context.Context, fsys fs.FS, dir string) error {
 		case d.IsDir() && d.Name() == ".git":
 			return fs.SkipDir
 		case d.IsDir():
-			return os.MkdirAll(to, 0o755)
+			return nil // made with its first file: a folder that a hook alone had goes with it
 		case d.Type()&fs.ModeSymlink != 0:
 			return copyLink(fsys, name, to)
 		case !d.Type().IsRegular():
@@ -109,6 +109,9 @@ func copyLink(fsys fs.FS, name, to string) error {
 	if path.IsAbs(target) || !fs.ValidPath(path.Join(path.Dir(name), target)) {
 		return exit.With(exit.Refused, fmt.Errorf("refused: the link %s leads out of the tree, to %s", name, target))
 	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
 	return os.Symlink(target, to)
 }
 
@@ -120,6 +123,9 @@ func copyFile(fsys fs.FS, name, to string) (err error) {
 	defer in.Close()
 	i, err := in.Stat()
 	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, i.Mode().Perm())
