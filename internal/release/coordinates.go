@@ -42,8 +42,8 @@ func checkPart(p string) error {
 	if p == "" {
 		return fmt.Errorf("a part is empty")
 	}
-	if p[0] == '.' || p[0] == '-' || strings.Contains(p, "..") {
-		return fmt.Errorf("part %q: expected a name that begins with a letter or digit and has no '..'", p)
+	if p[0] == '.' || p[0] == '-' || p[len(p)-1] == '.' || strings.Contains(p, "..") {
+		return fmt.Errorf("part %q: expected a name without a dot or dash at its beginning, a dot at its end or '..'", p)
 	}
 	for _, r := range p {
 		switch {

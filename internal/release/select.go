@@ -80,27 +80,32 @@ func (m *Matrix) noneIn(expr string) error {
 
 func (m *Matrix) newest() Release { return m.Releases[len(m.Releases)-1] }
 
-// nearest gives the release whose version differs least; major counts over minor over
-// patch, and of two equally near ones the newer is taken.
+// nearest gives the neighbour of v in the order of versions that shares more of its
+// leading numbers, the older one when both share the same.
 func (m *Matrix) nearest(v *semver.Version) Release {
-	distance := func(r Release) [3]uint64 {
-		return [3]uint64{gap(r.Version.Major(), v.Major()), gap(r.Version.Minor(), v.Minor()), gap(r.Version.Patch(), v.Patch())}
+	i := slices.IndexFunc(m.Releases, func(r Release) bool { return r.Version.GreaterThan(v) })
+	switch i {
+	case -1:
+		return m.newest()
+	case 0:
+		return m.Releases[0]
 	}
-	best := m.newest()
-	for _, r := range slices.Backward(m.Releases) {
-		d, b := distance(r), distance(best)
-		if slices.Compare(d[:], b[:]) < 0 {
-			best = r
-		}
+	older, newer := m.Releases[i-1], m.Releases[i]
+	if shared(newer.Version, v) > shared(older.Version, v) {
+		return newer
 	}
-	return best
+	return older
 }
 
-func gap(a, b uint64) uint64 {
-	if a > b {
-		return a - b
+// shared counts the leading numbers that two versions have in common, without the last.
+func shared(a, b *semver.Version) int {
+	switch {
+	case a.Major() != b.Major():
+		return 0
+	case a.Minor() != b.Minor():
+		return 1
 	}
-	return b - a
+	return 2
 }
 
 func (m *Matrix) versions() string {
