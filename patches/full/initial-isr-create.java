@@ -1,0 +1,1 @@
+isr = org.apache.kafka.controller.ObserverRules.initialIsr(assignment.brokerIds(), isr);

@@ -1,0 +1,1 @@
+org.apache.kafka.controller.ObserverRules.placeable(UPSTREAM, placement.numReplicas())
