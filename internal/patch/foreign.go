@@ -138,11 +138,11 @@ func vet(fsys fs.FS, d *diff.FileDiff) (name string, isNew bool, err error) {
 
 // inTree strips the first folder of a name in a diff, as patch -p1 does.
 func inTree(name string) (string, error) {
-	_, rest, ok := strings.Cut(name, "/")
+	first, rest, ok := strings.Cut(name, "/")
 	switch {
 	case path.IsAbs(name) || strings.ContainsAny(name, "\\:"):
 		return "", fmt.Errorf("%q is an absolute path; expected a/<path below the tree>", name)
-	case !ok || !fs.ValidPath(rest) || rest == ".":
+	case !ok || first == ".." || !fs.ValidPath(rest) || rest == ".":
 		return "", fmt.Errorf("%q leaves the tree; expected a/<path below the tree>", name)
 	}
 	for _, part := range strings.Split(rest, "/") {
