@@ -1,0 +1,1 @@
+!isObserver(replica.brokerId) &&

@@ -1,0 +1,1 @@
+isObserver(replicaId) || UPSTREAM

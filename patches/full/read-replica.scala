@@ -1,0 +1,2 @@
+(UPSTREAM || (partition.isObserver(replica.brokerId) &&
+  replicaState.isCaughtUp(partition.localLogOrException.logEndOffset, currentTimeMs, partition.replicaLagTimeMaxMs)))

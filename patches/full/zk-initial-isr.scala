@@ -1,0 +1,1 @@
+kafka.observer.ZkObservers.initialIsr(partition, controllerContext.partitionFullReplicaAssignment(partition), UPSTREAM)

@@ -1,0 +1,2 @@
+UPSTREAM ++
+  kafka.observer.ZkObservers.newcomers(controllerContext.partitionFullReplicaAssignment(tp), currentLeaderAndIsr.isr, newLeaderAndIsr.isr)

@@ -1,0 +1,2 @@
+kafka.observer.ZkObservers.isrAfterDeparture(
+  controllerContext.partitionFullReplicaAssignment(partition), replicaId, newLeader, leaderAndIsr.isr, UPSTREAM)

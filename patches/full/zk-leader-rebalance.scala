@@ -1,0 +1,1 @@
+kafka.observer.ZkObservers.electable(controllerContext.partitionFullReplicaAssignment(tp), controllerContext.partitionLeadershipInfo(tp).get.leaderAndIsr, UPSTREAM)

@@ -1,0 +1,1 @@
+kafka.observer.ZkObservers.electable(controllerContext.partitionFullReplicaAssignment(partition), leaderAndIsr, UPSTREAM)

@@ -1,0 +1,1 @@
+kafka.observer.ZkObservers.placeable(UPSTREAM, existingAssignmentPartition0.size)

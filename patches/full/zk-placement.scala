@@ -1,0 +1,1 @@
+kafka.observer.ZkObservers.placeable(UPSTREAM, resolvedReplicationFactor.toInt)

@@ -1,0 +1,1 @@
+kafka.observer.ZkObservers.withoutObservers(assignment, UPSTREAM)
