@@ -1,0 +1,83 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// askTimeout bounds one question to one broker, so that a dead or frozen one costs little.
+const askTimeout = 2 * time.Second
+
+// Ask sends req to one broker and to no other, and gives its response. Error codes inside the
+// response are the caller's.
+func (c *Cluster) Ask(ctx context.Context, broker int32, req kmsg.Request) (kmsg.Response, error) {
+	cl, err := c.client(broker)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	resp, err := cl.SeedBrokers()[0].Request(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("broker %d: %w", broker, err)
+	}
+	return resp, nil
+}
+
+// AskAny asks the answering brokers in order until one gives a response, and tells which.
+func (c *Cluster) AskAny(ctx context.Context, req kmsg.Request) (kmsg.Response, int32, error) {
+	errs := []error{errors.New("no broker answered")}
+	for _, id := range c.AnsweringBrokers() {
+		resp, err := c.Ask(ctx, id, req)
+		if err == nil {
+			return resp, id, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, 0, errors.Join(errs...)
+}
+
+func (c *Cluster) client(broker int32) (*kgo.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cl, ok := c.clients[broker]; ok {
+		return cl, nil
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.byID[broker].Addr()), kgo.RequestRetries(0), kgo.DialTimeout(askTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("client of broker %d: %w", broker, err)
+	}
+	c.clients[broker] = cl
+	return cl, nil
+}
+
+// Admin gives a client for administration, which finds the controller by itself.
+func (c *Cluster) Admin() (*kadm.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.admin == nil {
+		cl, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.DialTimeout(askTimeout), kgo.RetryTimeout(20*time.Second), kgo.MetadataMinAge(100*time.Millisecond))
+		if err != nil {
+			return nil, fmt.Errorf("admin client: %w", err)
+		}
+		c.admin = cl
+	}
+	return kadm.NewClient(c.admin), nil
+}
+
+// listening tells whether somebody accepts connections on the node's port.
+func (n *Node) listening(ctx context.Context) error {
+	d := net.Dialer{Timeout: time.Second}
+	conn, err := d.DialContext(ctx, "tcp", n.Addr())
+	if err != nil {
+		return fmt.Errorf("port of node %d: %w", n.ID, err)
+	}
+	return conn.Close()
+}
