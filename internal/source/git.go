@@ -91,7 +91,7 @@ func clone(ctx context.Context, s GitSpec, dir string) (err error) {
 		URL: s.URL, ReferenceName: plumbing.NewTagReferenceName(s.Tag),
 		SingleBranch: true, Depth: 1, Tags: git.NoTags, Progress: s.Progress,
 	})
-	if err != nil {
+	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, fs.ErrExist) {
