@@ -23,6 +23,10 @@ const (
 	// IdiomParameters: MethodParameters that only marks nameless parameters as synthetic or
 	// mandated; javac writes it since 21 (JDK-8292275).
 	IdiomParameters = "method-parameters"
+	// IdiomFrameType: a stack map frame names another common supertype where two branches meet
+	// (Object or Serializable for a String and an ApiError). Only the verifier reads it: the
+	// instructions, and the frames' places and shapes, are the same.
+	IdiomFrameType = "frame-type"
 	// IdiomMemberOrder: the same fields or methods stand in another order.
 	IdiomMemberOrder = "member-order"
 )

@@ -178,7 +178,7 @@ func (c *comparison) method(x, y *member) {
 	}
 	factsA, debugA, errA := x.code.facts(l.label(x.code, l.labelA))
 	factsB, debugB, errB := y.code.facts(l.label(y.code, l.labelB))
-	if errA != nil || errB != nil || !slices.Equal(factsA, factsB) {
+	if errA != nil || errB != nil || !c.sameFacts(factsA, factsB) {
 		c.differ(name, factsA, factsB)
 		return
 	}
@@ -188,6 +188,52 @@ func (c *comparison) method(x, y *member) {
 	for idiom, n := range l.idioms {
 		c.result.Idioms[idiom] += n
 	}
+}
+
+// sameFacts compares what a code says besides instructions; types in frames may differ.
+func (c *comparison) sameFacts(a, b []string) bool {
+	types := 0
+	same := slices.EqualFunc(a, b, func(x, y string) bool {
+		if x == y {
+			return true
+		}
+		if !strings.HasPrefix(x, "StackMapTable ") {
+			return false
+		}
+		n, ok := otherTypes(x, y)
+		types += n
+		return ok
+	})
+	if same && types > 0 {
+		c.result.Idioms[IdiomFrameType] += types
+	}
+	return same
+}
+
+// otherTypes counts the class names in which two resolved StackMapTables differ; false when
+// they differ in anything else.
+func otherTypes(x, y string) (int, bool) {
+	a, b := strings.Split(x, " "), strings.Split(y, " ")
+	if len(a) != len(b) {
+		return 0, false
+	}
+	count := 0
+	for i := range a {
+		if a[i] == b[i] {
+			continue
+		}
+		// A type is written "7 class name", with a bracket or semicolon after it.
+		if i < 2 || a[i-1] != "class" || a[i-2] != "7" || tail(a[i]) != tail(b[i]) {
+			return 0, false
+		}
+		count++
+	}
+	return count, true
+}
+
+// tail is the punctuation that a name in a list ends with; names have none, but for arrays.
+func tail(s string) string {
+	return s[len(strings.TrimRight(s, ";]")):]
 }
 
 // label gives the alignment's number of an offset, -1 where no instruction begins.
