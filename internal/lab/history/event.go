@@ -71,6 +71,8 @@ type Edit struct {
 	IDs   []int32 `json:"ids"`
 	// Began is when the first file was touched; Event.At is when the last one was renamed in.
 	Began float64 `json:"began"`
+	// Initial says that the nodes have had these files since before the run's topic existed.
+	Initial bool `json:"initial,omitempty"`
 }
 
 // Phases of a fault.
