@@ -1,1 +1,1 @@
-(kafka.observer.ObserverIds.isObserver(replicaId) || UPSTREAM)
+kafka.observer.ObserverIds.isObserver(replicaId) || UPSTREAM
