@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -91,6 +93,9 @@ func foundIn(p *patch.Plan) []found {
 	for _, m := range p.Misses {
 		rows = append(rows, found{Target: t, Hook: m.Hook, Path: m.Path, Count: m.Count, Place: string(m.Cause), Miss: &m})
 	}
+	sort.SliceStable(rows, func(i, j int) bool {
+		return rows[i].Path < rows[j].Path || rows[i].Path == rows[j].Path && rows[i].Line < rows[j].Line
+	})
 	return rows
 }
 
@@ -137,8 +142,12 @@ func printRows[T any](w io.Writer, format string, rows []T, fill func(table.Writ
 	t := table.NewWriter()
 	t.SetStyle(plainTable())
 	fill(t, rows)
-	_, err := fmt.Fprintln(w, t.Render())
-	return err
+	for _, line := range strings.Split(t.Render(), "\n") {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func plainTable() table.Style {
