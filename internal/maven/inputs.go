@@ -86,15 +86,18 @@ func logging(r release.Release, core []Coordinates) []Coordinates {
 func testRoots(r release.Release) []Coordinates {
 	v := r.String()
 	modules := []string{"kafka_2.13", "kafka-metadata", "kafka-clients", "kafka-server-common", "kafka-storage", "kafka-raft", "kafka-group-coordinator", "kafka-server"}
+	// The console must be of the JUnit that upstream's test support brings along.
+	console := "1.10.2"
 	if r.Version.Major() >= 4 {
 		modules = append(modules, "kafka-test-common-runtime", "kafka-test-common-internal-api")
+		console = "1.13.1"
 	}
 	var out []Coordinates
 	for _, m := range modules {
 		out = append(out, classified(m, v, "test"))
 	}
 	return append(out,
-		jar("org.junit.platform", "junit-platform-console-standalone", "1.10.2"),
+		jar("org.junit.platform", "junit-platform-console-standalone", console),
 		jar("org.mockito", "mockito-core", "5.10.0"),
 		jar("org.mockito", "mockito-junit-jupiter", "5.10.0"),
 		jar("org.hamcrest", "hamcrest", "2.2"),

@@ -31,7 +31,11 @@ func startProgress(out io.Writer, files int, bytes int64) *progress {
 			mpb.AppendDecorators(decor.CountersNoUnit("%d/%d files"), decor.Name(fmt.Sprintf(", %.1f MB", float64(bytes)/1e6))))
 		return p
 	}
-	fmt.Fprintf(out, "fetching %d files (%.1f MB) with mvn\n", files, float64(bytes)/1e6)
+	size := ""
+	if bytes > 0 {
+		size = fmt.Sprintf(" (%.1f MB)", float64(bytes)/1e6)
+	}
+	fmt.Fprintf(out, "fetching %d files%s with mvn\n", files, size)
 	return p
 }
 
