@@ -178,7 +178,7 @@ func (m *Module) finish() error {
 	}
 	defer j.Close()
 	m.Changes.Put = m.Patched.Classes
-	for _, name := range ownEntries(j.Names(), &m.Patched, m.Unpatched) {
+	for _, name := range OwnEntries(j.Names(), &m.Patched, m.Unpatched) {
 		if _, stays := m.Patched.Classes[name]; !stays {
 			m.Vanished = append(m.Vanished, name)
 		}
@@ -187,9 +187,9 @@ func (m *Module) finish() error {
 	return nil
 }
 
-// ownEntries gives the entries of a jar that come from files: their outermost class is one
+// OwnEntries gives the entries of a jar that come from files: their outermost class is one
 // that compiling the files gives. Sorted.
-func ownEntries(names []string, outputs ...*Output) []string {
+func OwnEntries(names []string, outputs ...*Output) []string {
 	outermost := map[string]bool{}
 	for _, o := range outputs {
 		if o != nil {

@@ -66,6 +66,7 @@ func commands(env *Env) []*cobra.Command {
 		newCheckCommand(env),
 		newGenerateCommand(env),
 		newApplyCommand(env),
+		newBuildCommand(env),
 		newLockCommand(env),
 	}
 }

@@ -7,29 +7,60 @@ import (
 	"observer-patch/internal/classfile"
 )
 
-// Level says how alike two class files are; see classfile.Level.
-type Level = classfile.Level
+// Verdict is the proof of one target.
+type Verdict struct {
+	// Level is the weakest likeness of the unpatched classes with the release's.
+	Level     classfile.Level   `json:"level"`
+	Modules   []Module          `json:"modules"`
+	Toolchain []build.Toolchain `json:"toolchain"`
+}
 
-// The levels, from the strongest likeness to none.
-const (
-	Identical  = classfile.Identical
-	Equivalent = classfile.Equivalent
-	Idioms     = classfile.Idioms
-	Different  = classfile.Different
-)
+// Module is the proof of one jar.
+type Module struct {
+	Module string `json:"module"`
+	Jar    string `json:"jar"`
+	// Unpatched compares the files of the hooks, rebuilt without them, with the release.
+	Unpatched []Class `json:"unpatched"`
+	Entries   Entries `json:"entries"`
+	// Methods are those of the patched classes that differ from the unpatched rebuild's.
+	Methods []Method `json:"methods"`
+}
 
-// Class is the verdict on one entry.
+// Class is the verdict on one unpatched class.
 type Class struct {
-	Entry  string         `json:"entry"`
-	Level  Level          `json:"level"`
+	Entry string          `json:"entry"`
+	Level classfile.Level `json:"level"`
+	// Idioms counts the named habits of another javac that make the difference.
 	Idioms map[string]int `json:"idioms,omitempty"`
-	// Owners are the hooks that changed it; empty in the unpatched comparison.
+	// Debug tells that debug attributes (line numbers, local variables) differ as well.
+	Debug bool `json:"debug,omitempty"`
+}
+
+// Entries says what became of the release's entries in the patched jar.
+type Entries struct {
+	// Identical counts entries with the release's own content, Digest is the SHA-256 over
+	// their names and digests, sorted by name.
+	Identical int      `json:"identical"`
+	Digest    string   `json:"sha256"`
+	Replaced  []Change `json:"replaced"`
+	Added     []Change `json:"added"`
+	Removed   []Change `json:"removed"`
+}
+
+// Change is an entry and the hooks that account for it.
+type Change struct {
+	Entry string `json:"entry"`
+	// Owners are empty for a class that compiles to other bytes of the same meaning because
+	// its file was compiled anew, and for the entry that describes the patch.
 	Owners []string `json:"owners,omitempty"`
 }
 
-// Verdict is the proof of one target.
-type Verdict struct {
-	Level     Level             `json:"level"`
-	Classes   []Class           `json:"classes"`
-	Toolchain []build.Toolchain `json:"toolchain"`
+// Method is a changed method.
+type Method struct {
+	Entry  string `json:"entry"`
+	Name   string `json:"name"`
+	Desc   string `json:"descriptor"`
+	Change string `json:"change"` // changed, added or removed
+	// Owners are the hooks in whose source member it stands.
+	Owners []string `json:"owners"`
 }

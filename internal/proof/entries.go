@@ -1,0 +1,86 @@
+package proof
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"observer-patch/internal/build"
+	"observer-patch/internal/jar"
+)
+
+// compareEntries compares the patched jar with the release's and holds the result against
+// what the build gave: whatever else differs is a problem, said for people.
+func compareEntries(m build.Module, patched, properties string) (Entries, []string, error) {
+	c, err := jar.Compare(m.Jar.Path, patched)
+	if err != nil {
+		return Entries{}, nil, err
+	}
+	j, err := jar.Open(patched)
+	if err != nil {
+		return Entries{}, nil, err
+	}
+	defer j.Close()
+	all, err := j.Entries()
+	if err != nil {
+		return Entries{}, nil, err
+	}
+	sums := map[string]string{}
+	for _, e := range all {
+		sums[e.Name] = e.SHA256
+	}
+	e := Entries{Replaced: []Change{}, Added: []Change{}, Removed: []Change{}}
+	h := sha256.New()
+	for _, name := range c.Identical {
+		e.Identical++
+		fmt.Fprintf(h, "%s  %s\n", sums[name], name)
+	}
+	e.Digest = hex.EncodeToString(h.Sum(nil))
+	var problems []string
+	expect := func(name, what string) {
+		class, ours := m.Patched.Classes[name]
+		switch {
+		case name == properties:
+		case !ours:
+			problems = append(problems, fmt.Sprintf("entry %s is %s, but no compiled file gives it", name, what))
+		case hash(class) != sums[name]:
+			problems = append(problems, fmt.Sprintf("entry %s is not what compiling the patched files gives", name))
+		}
+	}
+	for _, name := range c.Replaced {
+		expect(name, "replaced")
+		e.Replaced = append(e.Replaced, Change{Entry: name})
+	}
+	for _, name := range c.Added {
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		expect(name, "added")
+		e.Added = append(e.Added, Change{Entry: name})
+	}
+	for _, name := range c.Removed {
+		if !slices.Contains(m.Vanished, name) {
+			problems = append(problems, fmt.Sprintf("entry %s is lost", name))
+		}
+		e.Removed = append(e.Removed, Change{Entry: name})
+	}
+	for name := range m.Patched.Classes {
+		if _, there := sums[name]; !there {
+			problems = append(problems, fmt.Sprintf("entry %s is missing, though compiling the patched files gives it", name))
+		}
+	}
+	for _, name := range m.Vanished {
+		if _, there := sums[name]; there {
+			problems = append(problems, fmt.Sprintf("entry %s is left from the unpatched class", name))
+		}
+	}
+	slices.Sort(problems)
+	return e, problems, nil
+}
+
+func hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

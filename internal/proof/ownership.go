@@ -1,0 +1,318 @@
+package proof
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"observer-patch/internal/build"
+	"observer-patch/internal/classfile"
+	"observer-patch/internal/patch"
+)
+
+// ownership maps what changed between the unpatched and the patched classes of a module to
+// the edits. problems says, for people, what no edit accounts for.
+type ownership struct {
+	methods  []Method
+	owners   map[string][]string // by entry
+	problems []string
+}
+
+// side is one of the two builds of a class.
+type side struct {
+	outline classfile.Outline
+	origin  origin
+	reach   []reach
+}
+
+// own compares the two builds of a module class by class.
+func own(m build.Module) (ownership, error) {
+	o := ownership{owners: map[string][]string{}}
+	for _, f := range m.Files {
+		o.problems = append(o.problems, strayLines(f)...)
+	}
+	names := maps.Clone(m.Patched.Classes)
+	maps.Copy(names, m.Unpatched.Classes)
+	for _, entry := range slices.Sorted(maps.Keys(names)) {
+		before, had := m.Unpatched.Classes[entry]
+		after, has := m.Patched.Classes[entry]
+		if bytes.Equal(before, after) {
+			continue
+		}
+		var sides [2]*side
+		for i, class := range [][]byte{before, after} {
+			if i == 0 && !had || i == 1 && !has {
+				continue
+			}
+			s, err := readSide(m.Files, entry, class, i == 1)
+			if err != nil {
+				return o, fmt.Errorf("%s: %w", entry, err)
+			}
+			sides[i] = s
+		}
+		o.class(entry, sides[0], sides[1])
+	}
+	return o, nil
+}
+
+func readSide(files []patch.File, entry string, class []byte, after bool) (*side, error) {
+	s := &side{}
+	var err error
+	if s.outline, err = classfile.Methods(class); err != nil {
+		return nil, err
+	}
+	if s.origin, err = readOrigin(class); err != nil {
+		return nil, err
+	}
+	best := -1
+	for _, f := range files {
+		// The package usually is the folder; where two files have one name it decides.
+		if dir := path.Dir(entry); path.Base(f.Path) == s.origin.file && (best < 0 || strings.HasSuffix(path.Dir(f.Path), dir)) {
+			best = len(dir)
+			s.reach = reaches(f, after)
+		}
+	}
+	return s, nil
+}
+
+// class compares two builds of a class; either may be missing.
+func (o *ownership) class(entry string, before, after *side) {
+	var changes []Method
+	owners := map[string]bool{}
+	methods := diffMethods(before, after)
+	// Initialisers and the table of lambdas come last: they may follow from the others.
+	for round := range 2 {
+		for _, c := range methods {
+			follows := c.method.Name == "<init>" || c.method.Name == "<clinit>" || c.method.Name == "$deserializeLambda$"
+			if follows != (round == 1) {
+				continue
+			}
+			list := c.owners()
+			if follows && len(list) == 0 {
+				list = inherited(c, changes)
+			}
+			if len(list) == 0 {
+				o.problems = append(o.problems, fmt.Sprintf("%s: method %s%s is %s, but no hook stands in its source (lines %s)", entry, c.method.Name, c.method.Descriptor, c.what, lineList(c.side.origin.lines[c.method.Name+c.method.Descriptor])))
+			}
+			for _, w := range list {
+				owners[w] = true
+			}
+			changes = append(changes, Method{Entry: entry, Name: c.method.Name, Desc: c.method.Descriptor, Change: c.what, Owners: list})
+		}
+	}
+	o.parts(entry, before, after, owners)
+	slices.SortFunc(changes, func(a, b Method) int {
+		return strings.Compare(a.Name+a.Desc+a.Change, b.Name+b.Desc+b.Change)
+	})
+	o.methods = append(o.methods, changes...)
+	o.owners[entry] = slices.Sorted(maps.Keys(owners))
+}
+
+// methodDiff is a method that is not the same in both builds.
+type methodDiff struct {
+	what   string // changed, added or removed
+	method classfile.Method
+	side   *side
+}
+
+// diffMethods pairs the methods of two builds: by name and descriptor, and generated ones,
+// whose numbers mean nothing, by what they do.
+func diffMethods(before, after *side) []methodDiff {
+	old, used := map[string]classfile.Method{}, map[string]bool{}
+	var pool []string // keys of generated methods
+	if before != nil {
+		for _, m := range before.outline.Methods {
+			old[m.Name+m.Descriptor] = m
+			if generated(m) {
+				pool = append(pool, m.Name+m.Descriptor)
+			}
+		}
+	}
+	var diffs []methodDiff
+	if after != nil {
+		for _, m := range after.outline.Methods {
+			key := m.Name + m.Descriptor
+			if generated(m) {
+				i := slices.IndexFunc(pool, func(k string) bool { return !used[k] && old[k].Digest == m.Digest && old[k].Of == m.Of })
+				if i >= 0 {
+					used[pool[i]] = true
+					continue
+				}
+				diffs = append(diffs, methodDiff{"added", m, after})
+				continue
+			}
+			o, had := old[key]
+			used[key] = true
+			switch {
+			case !had:
+				diffs = append(diffs, methodDiff{"added", m, after})
+			case o.Digest != m.Digest:
+				diffs = append(diffs, methodDiff{"changed", m, after})
+			}
+		}
+	}
+	if before != nil {
+		for _, m := range before.outline.Methods {
+			if !used[m.Name+m.Descriptor] {
+				diffs = append(diffs, methodDiff{"removed", m, before})
+			}
+		}
+	}
+	return diffs
+}
+
+func generated(m classfile.Method) bool {
+	return m.Of != "" || strings.HasPrefix(m.Name, "access$") || strings.HasPrefix(m.Name, "lambda$")
+}
+
+// owners gives the hooks in whose source member a method stands. An initialiser has the
+// lines of many members: only those of edits, and of members that it runs, count.
+func (d methodDiff) owners() []string {
+	lines := d.side.origin.lines[d.method.Name+d.method.Descriptor]
+	init := d.method.Name == "<init>" || d.method.Name == "<clinit>"
+	var out []string
+	for _, r := range d.side.reach {
+		in := func(s span) bool { return slices.ContainsFunc(lines, s.has) }
+		if in(r.edit) || (!init || !r.method) && in(r.member) {
+			out = append(out, r.owner)
+		}
+		// Abstract methods and bridges have no lines: the hook that writes their name.
+		if len(lines) == 0 && !init && says(r.text, d.method.Name) {
+			out = append(out, r.owner)
+		}
+	}
+	return unique(out)
+}
+
+// inherited gives the owners of the generated methods that an initialiser or the table of
+// lambdas refers to, where those changed.
+func inherited(d methodDiff, changes []Method) []string {
+	var out []string
+	for _, c := range changes {
+		for _, m := range d.side.outline.Methods {
+			if m.Name == c.Name && m.Descriptor == c.Desc && slices.Contains(m.Callers, d.method.Name+d.method.Descriptor) {
+				out = append(out, c.Owners...)
+			}
+		}
+		// A lambda that is gone has left the table of the patched class.
+		if d.method.Name == "$deserializeLambda$" && c.Change == "removed" && strings.HasPrefix(c.Name, "$anonfun$") {
+			out = append(out, c.Owners...)
+		}
+	}
+	return unique(out)
+}
+
+// parts accounts for fields and the class's own header. A field belongs to the hook that
+// writes its name. A header (members listed in attributes, scalac's signature, nested
+// classes) changes only together with something that has an owner in the same source file.
+func (o *ownership) parts(entry string, before, after *side, owners map[string]bool) {
+	old, now := map[string]string{}, map[string]string{}
+	var reach []reach
+	if before != nil {
+		old, reach = before.outline.Parts, append(reach, before.reach...)
+	}
+	if after != nil {
+		now, reach = after.outline.Parts, append(reach, after.reach...)
+	}
+	all := maps.Clone(old)
+	maps.Copy(all, now)
+	for _, part := range slices.Sorted(maps.Keys(all)) {
+		if old[part] == now[part] {
+			continue
+		}
+		field, isField := strings.CutPrefix(part, "field ")
+		var list []string
+		for _, r := range reach {
+			if !isField || says(r.text, fieldName(field)) || before == nil || after == nil {
+				list = append(list, r.owner)
+			}
+		}
+		if !isField && len(owners) > 0 {
+			continue
+		}
+		if list = unique(list); len(list) == 0 {
+			o.problems = append(o.problems, fmt.Sprintf("%s: %s differs, but no hook accounts for it", entry, part))
+		}
+		for _, w := range list {
+			owners[w] = true
+		}
+	}
+}
+
+// fieldName takes the source name out of a field's name and descriptor: scalac writes
+// kafka$cluster$Partition$$name for some.
+func fieldName(key string) string {
+	i := strings.IndexAny(key, "[BCDFIJLSZ")
+	for i >= 0 && i < len(key) {
+		// The descriptor begins at the first position whose rest is a field descriptor.
+		if descriptor.MatchString(key[i:]) {
+			key = key[:i]
+			break
+		}
+		next := strings.IndexAny(key[i+1:], "[BCDFIJLSZ")
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	return key[strings.LastIndexByte(key, '$')+1:]
+}
+
+var descriptor = regexp.MustCompile(`^\[*(?:[BCDFIJSZ]|L[^;]+;)$`)
+
+// says tells whether a text has a name as a word.
+func says(text, name string) bool {
+	if name == "" {
+		return false
+	}
+	return regexp.MustCompile(`(?:^|\W)` + regexp.QuoteMeta(name) + `(?:\W|$)`).MatchString(text)
+}
+
+// strayLines finds lines that differ between the two texts outside every edit.
+func strayLines(f patch.File) []string {
+	if f.Before == nil {
+		return nil
+	}
+	before, after := strings.SplitAfter(string(f.Before), "\n"), strings.SplitAfter(string(f.After), "\n")
+	at := [2]int{1, 1}
+	same := func(upTo int) []string {
+		for ; at[0] < upTo; at[0], at[1] = at[0]+1, at[1]+1 {
+			if at[0] > len(before) || at[1] > len(after) || before[at[0]-1] != after[at[1]-1] {
+				return []string{fmt.Sprintf("%s:%d: the text differs from upstream's line %d outside every hook", f.Path, at[1], at[0])}
+			}
+		}
+		return nil
+	}
+	for _, e := range f.Edits {
+		if bad := same(e.OldLines.First); bad != nil {
+			return bad
+		}
+		if at[1] != e.NewLines.First {
+			return []string{fmt.Sprintf("%s: hook %s is said to be at line %d, expected line %d", f.Path, e.Owner, e.NewLines.First, at[1])}
+		}
+		at = [2]int{at[0] + e.OldLines.Count, at[1] + e.NewLines.Count}
+	}
+	if bad := same(len(before) + 1); bad != nil {
+		return bad
+	}
+	if at[1] != len(after)+1 {
+		return []string{fmt.Sprintf("%s:%d: lines after the end of upstream's text that no hook has", f.Path, at[1])}
+	}
+	return nil
+}
+
+func unique(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func lineList(lines []int) string {
+	if len(lines) == 0 {
+		return "unknown"
+	}
+	return fmt.Sprintf("%d to %d", lines[0], lines[len(lines)-1])
+}
