@@ -6,6 +6,7 @@
  */
 package org.apache.kafka.controller;
 
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -21,12 +22,22 @@ final class Reflect {
 
     static Object call(Object target, String name, Object... args) {
         for (Method method : target.getClass().getDeclaredMethods()) {
-            if (method.getName().equals(name) && method.getParameterCount() == args.length) {
+            if (method.getName().equals(name) && takes(method, args)) {
                 method.setAccessible(true);
                 return invoke(() -> method.invoke(target, args));
             }
         }
         throw new IllegalStateException(target.getClass() + " has no method " + name);
+    }
+
+    private static boolean takes(Method method, Object[] args) {
+        Class<?>[] types = method.getParameterTypes();
+        for (int i = 0; i < types.length && i < args.length; i++) {
+            if (args[i] != null && !MethodType.methodType(types[i]).wrap().returnType().isInstance(args[i])) {
+                return false;
+            }
+        }
+        return types.length == args.length;
     }
 
     /** The constructor has five arguments in 3.6, six from 3.7 and seven from 4.3. */
