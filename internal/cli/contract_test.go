@@ -3,8 +3,10 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	observerpatch "observer-patch"
 	"observer-patch/internal/cli"
 	"observer-patch/internal/exit"
+	"observer-patch/internal/release"
 )
 
 // tool runs the command line with the repository's data and gives its exit code and output.
@@ -100,11 +103,58 @@ func TestAllSourcesGiveTheSameFilesAndTheSameDiff(t *testing.T) {
 				require.True(t, bytes.Equal(want, onlyFile(t, in(kind))), "the diff from %s differs", kind)
 			}
 			assertShallow(t, cache)
+			takenByRealPrograms(t, upstream, want)
 
 			works(t, append([]string{"apply", "--source", "git", "--git-url", url, "--data", data, "--out", in("fromgit")}, full...)...)
 			assert.Equal(t, files(t, in("patched/source")), files(t, in("fromgit/source")))
 		})
 	}
+}
+
+// takenByRealPrograms wants git and patch to take the diff without a word about offsets or fuzz.
+func takenByRealPrograms(t *testing.T, upstream string, diff []byte) {
+	t.Helper()
+	for _, tool := range [][]string{{"git", "apply", "--check", "--verbose"}, {"patch", "-p1", "--dry-run", "--fuzz=0"}} {
+		cmd := exec.CommandContext(t.Context(), tool[0], tool[1:]...)
+		cmd.Dir, cmd.Stdin = upstream, bytes.NewReader(diff)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%v: %s", tool, out)
+		assert.NotContains(t, string(out), "offset")
+		assert.NotContains(t, string(out), "fuzz")
+		assert.Contains(t, string(out), "Partition.scala")
+	}
+}
+
+// Every release, mode, Scala version and set has every hook exactly once, and a diff.
+func TestEveryTargetChecksAndGenerates(t *testing.T) {
+	all := []string{"--version", "all", "--mode", "all", "--scala", "all", "--set", "all"}
+	out := works(t, append([]string{"check", "-o", "json"}, all...)...)
+	var places []struct {
+		Target, Hook string
+		Count        int
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &places))
+	targets := map[string]bool{}
+	for _, p := range places {
+		targets[p.Target] = true
+		assert.Equal(t, 1, p.Count, "%s %s", p.Target, p.Hook)
+	}
+	matrix, err := fs.ReadFile(observerpatch.Data(), "versions.yaml")
+	require.NoError(t, err)
+	m, err := release.ReadMatrix(matrix, "versions.yaml")
+	require.NoError(t, err)
+	want, err := m.Targets([]string{"all"}, "all", "all", "all")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	works(t, append([]string{"generate", "--out", dir}, all...)...)
+	for _, target := range want {
+		assert.Contains(t, targets, target.String())
+		text, err := os.ReadFile(filepath.Join(dir, target.String()+".diff"))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "\nhook set: "+string(target.Set)+"\n")
+		assert.Contains(t, string(text), "\n+++ b/core/src/main/scala/kafka/cluster/Partition.scala\n")
+	}
+	assert.Len(t, targets, len(want))
 }
 
 func onlyFile(t *testing.T, dir string) []byte {

@@ -45,4 +45,3 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("exit code %s, expected %s\n%s", got, args[0], ts.ReadFile("stderr"))
 	}
 }
-
