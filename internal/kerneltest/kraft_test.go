@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -171,11 +172,10 @@ func (k *kernel) compileTests(ctx context.Context, t *testing.T, folders ...stri
 }
 
 // junit runs test classes in a JVM of their own and gives the report and whether all passed.
-// Nothing in an identity file is in force when they start.
+// There is no identity file when they start.
 func (k *kernel) junit(ctx context.Context, t *testing.T, classes ...string) (report string, passed bool) {
 	t.Helper()
 	ids := filepath.Join(t.TempDir(), "observer.ids")
-	require.NoError(t, os.WriteFile(ids, []byte("# nobody\n"), 0o644))
 	args := []string{"-XX:+UseSerialGC", "-Dkafka.version=" + k.version, "-cp", k.path(),
 		"org.junit.platform.console.ConsoleLauncher", "execute", "--disable-banner", "--disable-ansi-colors", "--details=tree", "--fail-if-no-tests"}
 	for _, class := range classes {
@@ -214,4 +214,41 @@ func TestTheRulesHoldInEveryFormThatUpstreamHad(t *testing.T) {
 			require.True(t, passed, report)
 		})
 	}
+}
+
+// upstreamClasses are upstream's own tests of what the hooks of the metadata module touch.
+var upstreamClasses = []string{
+	"PartitionChangeBuilderTest", "PartitionReassignmentReplicasTest", "PartitionReassignmentRevertTest",
+	"ReplicationControlManagerTest", "ClusterControlManagerTest",
+}
+
+func TestUpstreamsOwnTestsSeeNoDifferenceWhileThereIsNoFile(t *testing.T) {
+	for _, version := range withTestJars {
+		t.Run(version, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+			defer cancel()
+			k := newKernel(ctx, t, version)
+			report, passed := k.junit(ctx, t, upstreamClasses...)
+			require.True(t, passed, report)
+			k.classPath = k.classPath[1:] // the release's own classes
+			own, passed := k.junit(ctx, t, upstreamClasses...)
+			require.True(t, passed, own)
+			require.Greater(t, len(results(own)), 100, "the release's own tests were not found")
+			require.Equal(t, results(own), results(report))
+		})
+	}
+}
+
+var timing = regexp.MustCompile(` \d+ ms`)
+
+// results gives the tests of a report with their outcome, sorted.
+func results(report string) []string {
+	var out []string
+	for _, line := range strings.Split(report, "\n") {
+		if strings.ContainsAny(line, "✔✘↷") {
+			out = append(out, timing.ReplaceAllString(strings.Trim(line, "│├└─ "), ""))
+		}
+	}
+	slices.Sort(out)
+	return out
 }

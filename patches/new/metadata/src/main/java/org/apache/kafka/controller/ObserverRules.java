@@ -157,6 +157,9 @@ public final class ObserverRules {
      * among them: an ISR that shrinks has to go through while such a member is still on its way out.
      */
     static int[] observersToJoin(int[] proposed, int[] committed, int[] replicas, int[] removing) {
+        if (!active()) {
+            return NONE;
+        }
         return without(without(proposed, withoutObservers(proposed, replicas, removing)), committed);
     }
 
@@ -168,6 +171,9 @@ public final class ObserverRules {
      * @param live      Those that are alive.
      */
     static List<Integer> initialIsr(List<Integer> replicas, List<Integer> live) {
+        if (!active()) {
+            return live;
+        }
         int[] all = toArray(replicas);
         List<Integer> observers = live.stream().filter(id -> isObserver(id, all, NONE)).collect(Collectors.toList());
         if (observers.isEmpty()) {
