@@ -1,0 +1,1 @@
+kafka.observer.ObserverMetrics.removePartition(metricsGroup, tags)

@@ -1,0 +1,1 @@
+kafka.observer.ObserverMetrics.addPartition(metricsGroup, tags, this)

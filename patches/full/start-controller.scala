@@ -1,0 +1,1 @@
+kafka.observer.ObserverMetrics.addNode(config.nodeId)
