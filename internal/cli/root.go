@@ -68,5 +68,6 @@ func commands(env *Env) []*cobra.Command {
 		newApplyCommand(env),
 		newBuildCommand(env),
 		newLockCommand(env),
+		newLabCommand(env),
 	}
 }

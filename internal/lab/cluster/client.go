@@ -72,6 +72,14 @@ func (c *Cluster) Admin() (*kadm.Client, error) {
 	return kadm.NewClient(c.admin), nil
 }
 
+// Request sends an administrative request to whichever broker has to answer it.
+func (c *Cluster) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	if _, err := c.Admin(); err != nil {
+		return nil, err
+	}
+	return c.admin.Request(ctx, req)
+}
+
 // listening tells whether somebody accepts connections on the node's port.
 func (n *Node) listening(ctx context.Context) error {
 	d := net.Dialer{Timeout: time.Second}

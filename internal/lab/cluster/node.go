@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,15 +56,27 @@ func (n *Node) DataDir() string { return filepath.Join(n.Dir, "data") }
 
 // WriteIDs replaces the identity file in one step: a new file, synced, renamed in.
 func (n *Node) WriteIDs(ids []int32) error {
-	var b strings.Builder
-	b.WriteString("# observers\n")
-	for _, id := range ids {
-		fmt.Fprintln(&b, id)
-	}
-	if err := renameio.WriteFile(n.IDsPath(), []byte(b.String()), 0o644); err != nil {
+	if err := renameio.WriteFile(n.IDsPath(), idsFile(ids), 0o644); err != nil {
 		return fmt.Errorf("identity file of node %d: %w", n.ID, err)
 	}
 	return nil
+}
+
+// HasIDs tells whether the identity file is as WriteIDs writes it for the ids.
+func (n *Node) HasIDs(ids []int32) (bool, error) {
+	have, err := os.ReadFile(n.IDsPath())
+	if err != nil {
+		return false, fmt.Errorf("identity file of node %d: %w", n.ID, err)
+	}
+	return bytes.Equal(have, idsFile(ids)), nil
+}
+
+func idsFile(ids []int32) []byte {
+	b := []byte("# observers\n")
+	for _, id := range ids {
+		b = fmt.Appendln(b, id)
+	}
+	return b
 }
 
 // Start starts the process on the node's data. It does not wait for readiness.
