@@ -18,18 +18,13 @@ func compareEntries(m build.Module, patched, properties string) (Entries, []stri
 	if err != nil {
 		return Entries{}, nil, err
 	}
-	j, err := jar.Open(patched)
+	sums, err := entryDigests(patched)
 	if err != nil {
 		return Entries{}, nil, err
 	}
-	defer j.Close()
-	all, err := j.Entries()
+	before, err := entryDigests(m.Jar.Path)
 	if err != nil {
 		return Entries{}, nil, err
-	}
-	sums := map[string]string{}
-	for _, e := range all {
-		sums[e.Name] = e.SHA256
 	}
 	e := Entries{Replaced: []Change{}, Added: []Change{}, Removed: []Change{}}
 	h := sha256.New()
@@ -51,7 +46,7 @@ func compareEntries(m build.Module, patched, properties string) (Entries, []stri
 	}
 	for _, name := range c.Replaced {
 		expect(name, "replaced")
-		e.Replaced = append(e.Replaced, Change{Entry: name})
+		e.Replaced = append(e.Replaced, Change{Entry: name, ReleaseSHA256: before[name]})
 	}
 	for _, name := range c.Added {
 		if strings.HasSuffix(name, "/") {
@@ -64,7 +59,7 @@ func compareEntries(m build.Module, patched, properties string) (Entries, []stri
 		if !slices.Contains(m.Vanished, name) {
 			problems = append(problems, fmt.Sprintf("entry %s is lost", name))
 		}
-		e.Removed = append(e.Removed, Change{Entry: name})
+		e.Removed = append(e.Removed, Change{Entry: name, ReleaseSHA256: before[name]})
 	}
 	for name := range m.Patched.Classes {
 		if _, there := sums[name]; !there {
@@ -78,6 +73,24 @@ func compareEntries(m build.Module, patched, properties string) (Entries, []stri
 	}
 	slices.Sort(problems)
 	return e, problems, nil
+}
+
+// entryDigests gives the SHA-256 of every entry of a jar by its name.
+func entryDigests(path string) (map[string]string, error) {
+	j, err := jar.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	all, err := j.Entries()
+	if err != nil {
+		return nil, err
+	}
+	sums := make(map[string]string, len(all))
+	for _, e := range all {
+		sums[e.Name] = e.SHA256
+	}
+	return sums, nil
 }
 
 func hash(b []byte) string {

@@ -53,6 +53,9 @@ type Change struct {
 	// Owners are empty for a class that compiles to other bytes of the same meaning because
 	// its file was compiled anew, and for the entry that describes the patch.
 	Owners []string `json:"owners,omitempty"`
+	// ReleaseSHA256 is the digest of the release's own content of a replaced or removed entry;
+	// install recognises the release's jar by it.
+	ReleaseSHA256 string `json:"releaseSha256,omitempty"`
 }
 
 // Method is a changed method.
