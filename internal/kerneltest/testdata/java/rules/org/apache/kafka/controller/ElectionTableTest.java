@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 import org.junit.jupiter.api.Test;
 
@@ -42,10 +43,10 @@ class ElectionTableTest {
                 if (marks.isEmpty()) {
                     upstream.put(change, got);
                 } else if (marks.size() == REPLICAS.size()) {
-                    check(wrong, got.equals(upstream.get(change)), "all marked must be as upstream " + upstream.get(change), marked, change, got);
+                    check(wrong, got.equals(upstream.get(change)), () -> "all marked must be as upstream " + upstream.get(change), marked, change, got);
                 }
                 Change.Outcome want = Model.outcome(change, marked);
-                check(wrong, got.equals(want), "model says " + want, marked, change, got);
+                check(wrong, got.equals(want), () -> "model says " + want, marked, change, got);
                 promises(wrong, marked, change, got);
             });
             cases += n[0];
@@ -59,11 +60,11 @@ class ElectionTableTest {
     private static void promises(List<String> wrong, Set<Integer> marked, Change c, Change.Outcome got) {
         Predicate<Integer> sync = Model.sync(c.replicas(), c.removing(), marked);
         boolean observerLeads = got.leader() >= 0 && !sync.test(got.leader());
-        check(wrong, !observerLeads || got.leader() == c.leader(), "an observer was elected", marked, c, got);
+        check(wrong, !observerLeads || got.leader() == c.leader(), () -> "an observer was elected", marked, c, got);
         check(wrong, !observerLeads || got.isr().stream().noneMatch(r -> sync.test(r) && c.alive().contains(r)),
-            "a sync member is there and an observer leads on", marked, c, got);
+            () -> "a sync member is there and an observer leads on", marked, c, got);
         if (c.leader() >= 0 && c.targetIsr().contains(c.leader()) && c.alive().contains(c.leader())) {
-            check(wrong, got.leader() >= 0, "a live leader in the ISR went offline", marked, c, got);
+            check(wrong, got.leader() >= 0, () -> "a live leader in the ISR went offline", marked, c, got);
         }
         if (got.leader() < 0) {
             Set<Integer> electable = new HashSet<>(got.isr());
@@ -72,15 +73,15 @@ class ElectionTableTest {
                 // A sync member that leaves an ISR in which another one stays may be forgotten; the last one may not.
                 boolean last = c.targetIsr().stream().noneMatch(sync);
                 if (sync.test(member) && last && !c.unclean().contains(member)) {
-                    check(wrong, electable.contains(member), "the departed member " + member + " is not electable any more", marked, c, got);
+                    check(wrong, electable.contains(member), () -> "the departed member " + member + " is not electable any more", marked, c, got);
                 }
             }
         }
     }
 
-    private static void check(List<String> wrong, boolean ok, String what, Set<Integer> marked, Change change, Change.Outcome got) {
+    private static void check(List<String> wrong, boolean ok, Supplier<String> what, Set<Integer> marked, Change change, Change.Outcome got) {
         if (!ok) {
-            wrong.add(what + ": marked " + marked + ", " + change + ", got " + got);
+            wrong.add(what.get() + ": marked " + marked + ", " + change + ", got " + got);
         }
     }
 

@@ -1,0 +1,129 @@
+package kerneltest_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	observerpatch "observer-patch"
+	"observer-patch/internal/anchor"
+	"observer-patch/internal/build"
+	"observer-patch/internal/cache"
+	"observer-patch/internal/maven"
+	"observer-patch/internal/patch"
+	"observer-patch/internal/release"
+	"observer-patch/internal/source"
+	"observer-patch/internal/toolchain"
+)
+
+// newCore patches and compiles every module of a release, with the pinned compilers. The hook
+// without is left out, if it is not empty.
+func newCore(ctx context.Context, t *testing.T, version, without string) *kernel {
+	t.Helper()
+	matrixText, err := fs.ReadFile(observerpatch.Data(), "versions.yaml")
+	require.NoError(t, err)
+	matrix, err := release.ReadMatrix(matrixText, "versions.yaml")
+	require.NoError(t, err)
+	lockText, err := fs.ReadFile(observerpatch.Data(), "versions.lock")
+	require.NoError(t, err)
+	lock, err := release.ReadLock(lockText, "versions.lock")
+	require.NoError(t, err)
+	dir, err := cache.Dir(os.Getenv)
+	require.NoError(t, err)
+	c, err := cache.Open(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	jdk, err := toolchain.FindJDK(toolchain.Want{Major: 17}, os.Getenv)
+	require.NoError(t, err)
+	sources, err := source.Maven(locked(ctx, t, lock, c, version, "source"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sources.Close()) })
+	target, err := matrix.Target(version, "", "2.13", string(release.Full))
+	require.NoError(t, err)
+	catalog, err := anchor.ReadCatalog(observerpatch.Data())
+	require.NoError(t, err)
+	plan, err := patch.Make(sources.FS, catalog, target)
+	require.NoError(t, err)
+	require.NoError(t, plan.Err())
+	leaveOut(t, plan, without)
+
+	k := &kernel{version: version, jdk: jdk, dir: t.TempDir()}
+	in := build.Inputs{
+		Target: target, Tree: plan.Tree, Jars: map[string]build.Library{}, SkipUnpatched: true,
+		Scala: lock.Releases[version].Scalac["2.13"], Tools: build.Tools{JDK: jdk, Getenv: os.Getenv},
+	}
+	for _, a := range locked(ctx, t, lock, c, version, "classpath/2.13") {
+		lib := build.Library{Path: a.Path, SHA256: a.SHA256}
+		in.Classpath = append(in.Classpath, lib)
+		k.classPath = append(k.classPath, a.Path)
+		for _, module := range []string{"metadata", "core"} {
+			if a.Coordinates.Artifact == build.ArtifactOf(module, "2.13") {
+				in.Jars[module] = lib
+			}
+		}
+	}
+	for _, a := range locked(ctx, t, lock, c, version, "scalac/2.13") {
+		in.Scalac = append(in.Scalac, build.Library{Path: a.Path, SHA256: a.SHA256})
+	}
+	modules, err := build.Overlay(ctx, in)
+	require.NoError(t, err)
+	classes := filepath.Join(k.dir, "classes")
+	for _, m := range modules {
+		for entry, class := range m.Patched.Classes {
+			name := filepath.Join(classes, entry)
+			require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+			require.NoError(t, os.WriteFile(name, class, 0o644))
+		}
+	}
+	for _, a := range locked(ctx, t, lock, c, version, "test") {
+		k.classPath = append(k.classPath, a.Path)
+	}
+	k.classPath = append([]string{classes}, k.classPath...)
+	return k
+}
+
+// leaveOut takes every section of a hook out of a plan.
+func leaveOut(t *testing.T, plan *patch.Plan, hook string) {
+	t.Helper()
+	if hook == "" {
+		return
+	}
+	found := false
+	for i, f := range plan.Tree.Files {
+		var located []anchor.Located
+		for _, l := range plan.Located {
+			if l.Path == f.Path && l.Hook == hook {
+				found = true
+			} else if l.Path == f.Path {
+				located = append(located, l)
+			}
+		}
+		if f.Before != nil {
+			var err error
+			plan.Tree.Files[i].After, plan.Tree.Files[i].Edits, err = patch.Apply(f.Before, located)
+			require.NoError(t, err)
+		}
+	}
+	require.True(t, found, "%s has no hook %s", plan.Target, hook)
+}
+
+// zkClasses are our tests of the ZooKeeper controller: rules by themselves, then real brokers.
+var zkClasses = []string{"ZkElectionTableTest", "ZkObserversTest", "ZkClusterTest"}
+
+func TestTheZooKeeperControllerFollowsTheRules(t *testing.T) {
+	for _, version := range []string{"3.7.1", "3.9.2"} {
+		t.Run(version, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute)
+			defer cancel()
+			k := newCore(ctx, t, version, "")
+			k.compileTests(ctx, t, "ids", "zk")
+			report, passed := k.junit(ctx, t, zkClasses...)
+			require.True(t, passed, report)
+		})
+	}
+}
