@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -96,7 +97,7 @@ func (d *digester) of(key string, debug bool, path []string) string {
 		return fmt.Sprintf("recursive %d", len(path)-i)
 	}
 	path = append(slices.Clone(path), key)
-	lines := m.outline()
+	lines := captured(m.outline())
 	if generatedStem(m.name) == "" {
 		lines = append(lines, m.name)
 	}
@@ -124,6 +125,21 @@ func (d *digester) of(key string, debug bool, path []string) string {
 		known[key] = sum
 	}
 	return sum
+}
+
+// captureNumber is what scalac puts after the name of a captured variable; it counts through
+// the whole class (partition$9), so that one more lambda elsewhere changes it.
+var captureNumber = regexp.MustCompile(`\$\d+\b`)
+
+// captured takes those numbers out of the names of parameters.
+func captured(facts []string) []string {
+	out := slices.Clone(facts)
+	for i, f := range out {
+		if strings.Contains(f, "MethodParameters") {
+			out[i] = captureNumber.ReplaceAllString(f, "$$")
+		}
+	}
+	return out
 }
 
 // callers maps each generated method to the methods that refer to it.
