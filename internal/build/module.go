@@ -2,7 +2,10 @@ package build
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"observer-patch/internal/patch"
 )
 
 // moduleOrder lists the modules that hooks may touch, each after those that its sources
@@ -28,4 +31,15 @@ func ArtifactOf(module, scala string) string {
 		return "kafka_" + scala
 	}
 	return "kafka-" + module
+}
+
+// Modules gives the modules that a patch touches, in the order of dependency. Files of no
+// such module are left out; Overlay refuses them.
+func Modules(t patch.Tree) []string {
+	return slices.DeleteFunc(slices.Clone(moduleOrder), func(m string) bool {
+		return !slices.ContainsFunc(t.Files, func(f patch.File) bool {
+			of, err := ModuleOf(f.Path)
+			return err == nil && of == m
+		})
+	})
 }

@@ -130,14 +130,19 @@ func (s Spec) say(what string) {
 	}
 }
 
-// compile runs the overlay build.
-func (s Spec) compile(ctx context.Context) ([]build.Module, error) {
-	in := build.Inputs{
+// inputs gives what the overlay build works from, but for the jars of the modules.
+func (s Spec) inputs() build.Inputs {
+	return build.Inputs{
 		Target: s.Target, Tree: s.Tree, Classpath: libraries(s.Inputs.Classpath), Jars: map[string]build.Library{},
 		Scalac: libraries(s.Inputs.Scalac), Scala: s.Inputs.Scala,
 		Tools: build.Tools{JDK: s.JDK, Getenv: s.Getenv}, Memo: build.Memo{Dir: filepath.Join(s.CacheDir, "compiled")},
 		SkipUnpatched: s.NoProof, Progress: s.Progress,
 	}
+}
+
+// compile runs the overlay build.
+func (s Spec) compile(ctx context.Context) ([]build.Module, error) {
+	in := s.inputs()
 	for _, f := range s.Tree.Files {
 		module, err := build.ModuleOf(f.Path)
 		if err != nil {
@@ -238,4 +243,10 @@ func (c Contents) documents(v *proof.Verdict) (map[string][]byte, error) {
 		}
 	}
 	return files, nil
+}
+
+// HooksAre tells whether a tree's diff, without header, has a SHA-256.
+func HooksAre(t patch.Tree, sha256 string) (bool, error) {
+	body, err := t.Diff()
+	return digest(body) == sha256, err
 }

@@ -165,8 +165,9 @@ func (b *buildFlags) spec(ctx context.Context, env *Env, p *patch.Plan, tree *so
 		if s.Tree, err = patch.ApplyDiff(tree.FS, text); err != nil {
 			return s, "", fmt.Errorf("%s: %w", b.file, err)
 		}
-		s.Foreign, s.Diff = true, text
-		name = strings.TrimSuffix(name, "-"+string(release.Base)) + "-patch"
+		// A foreign patch belongs to no set of ours; the name says so.
+		s.Foreign, s.Diff, s.Target.Set = true, text, release.Full
+		name = s.Target.String() + "-patch"
 	} else {
 		if err := p.Err(); err != nil {
 			return s, "", err

@@ -67,6 +67,8 @@ func commands(env *Env) []*cobra.Command {
 		newGenerateCommand(env),
 		newApplyCommand(env),
 		newBuildCommand(env),
+		newVerifyCommand(env),
+		newRebuildCommand(env),
 		newLockCommand(env),
 		newLabCommand(env),
 	}
