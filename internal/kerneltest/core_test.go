@@ -14,7 +14,6 @@ import (
 	"observer-patch/internal/anchor"
 	"observer-patch/internal/build"
 	"observer-patch/internal/cache"
-	"observer-patch/internal/maven"
 	"observer-patch/internal/patch"
 	"observer-patch/internal/release"
 	"observer-patch/internal/source"
