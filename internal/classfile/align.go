@@ -2,35 +2,6 @@ package classfile
 
 import "slices"
 
-// Idioms that different compilers write for the same source. Each name is part of proof.json.
-const (
-	// IdiomNullCheck: javac 8 writes x.getClass() where later ones write
-	// Objects.requireNonNull(x), for a bound method reference or an outer instance (JDK-8074306).
-	IdiomNullCheck = "null-check"
-	// IdiomCheckcast: one of the two casts the erased result of a generic call to the type
-	// argument although its use does not need it.
-	IdiomCheckcast = "redundant-checkcast"
-	// IdiomLdc: ldc and ldc_w load the same constant; which one depends on its index.
-	IdiomLdc = "ldc-form"
-	// IdiomGoto: goto and goto_w to the same place.
-	IdiomGoto = "goto-form"
-	// IdiomLambdaName: a generated method with the same body has another number, or, javac 8's
-	// lambda$null$N, another name.
-	IdiomLambdaName = "lambda-name"
-	// IdiomInnerClasses: a row of InnerClasses for a class that is neither this class nor one of
-	// its members is there on one side only; javac 8 lists fewer of the classes it mentions.
-	IdiomInnerClasses = "inner-classes"
-	// IdiomParameters: MethodParameters that only marks nameless parameters as synthetic or
-	// mandated; javac writes it since 21 (JDK-8292275).
-	IdiomParameters = "method-parameters"
-	// IdiomFrameType: a stack map frame names another common supertype where two branches meet
-	// (Object or Serializable for a String and an ApiError). Only the verifier reads it: the
-	// instructions, and the frames' places and shapes, are the same.
-	IdiomFrameType = "frame-type"
-	// IdiomMemberOrder: the same fields or methods stand in another order.
-	IdiomMemberOrder = "member-order"
-)
-
 // alignment pairs the instructions of two codes. Offsets get the number of the pair as their
 // label, so that branch targets, frames and tables compare whatever the offsets are.
 type alignment struct {

@@ -62,6 +62,7 @@ type comparison struct {
 func (c *comparison) run() {
 	c.header()
 	c.fields()
+	c.mergeValues()
 	methodsA, methodsB := byKey(c.a.methods), byKey(c.b.methods)
 	for _, m := range c.a.methods {
 		if c.a.pool.own[m.key()] {
@@ -87,6 +88,25 @@ func (c *comparison) run() {
 	} else if len(c.result.Idioms) > 0 {
 		c.result.Level = Idioms
 	}
+}
+
+// mergeValues undoes $values when only one of two enums has it.
+func (c *comparison) mergeValues() {
+	initA, keyA := c.a.enumValues()
+	initB, keyB := c.b.enumValues()
+	if (initA == nil) == (initB == nil) {
+		return
+	}
+	k, init, key, other := c.a, initA, keyA, c.b
+	if initB != nil {
+		k, init, key, other = c.b, initB, keyB, c.a
+	}
+	if _, both := byKey(other.methods)[key]; both {
+		return
+	}
+	k.methods = slices.DeleteFunc(k.methods, func(m *member) bool { return m.key() == key })
+	k.methods[slices.IndexFunc(k.methods, func(m *member) bool { return m.key() == init.key() })] = init
+	c.result.Idioms[IdiomEnumValues]++
 }
 
 // generated compares the generated methods pair by pair, those that nothing refers to by name.
@@ -157,13 +177,13 @@ func byKey(members []*member) map[string]*member {
 func (c *comparison) method(x, y *member) {
 	name := "method " + x.name + x.desc
 	a, b := x.outline(), y.outline()
-	only, fits := onlyParameters(a, b)
-	if !fits {
+	idioms, same := outlineIdioms(a, b, x.name == "<init>" && c.a.anonymous())
+	if !same {
 		c.differ(name, a, b)
 		return
 	}
-	if only > 0 {
-		c.result.Idioms[IdiomParameters] += only
+	for _, idiom := range idioms {
+		c.result.Idioms[idiom]++
 	}
 	if x.code == nil || y.code == nil {
 		if x.code != y.code {

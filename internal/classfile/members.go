@@ -7,7 +7,12 @@ import (
 )
 
 func (c *comparison) header() {
-	if a, b := c.a.header(), c.b.header(); !slices.Equal(a, b) {
+	access := c.b.access
+	if c.a.anonymous() && c.b.anonymous() && (c.a.access^access)&^anonymousFlags == 0 && access != c.a.access {
+		access = c.a.access
+		c.result.Idioms[IdiomAnonymous]++
+	}
+	if a, b := c.a.header(c.a.access), c.b.header(access); !slices.Equal(a, b) {
 		c.differ("class "+c.a.this, a, b)
 	}
 	c.innerClasses()
@@ -18,7 +23,9 @@ func (c *comparison) header() {
 func (c *comparison) innerClasses() {
 	for name, row := range c.a.inner {
 		other, ok := c.b.inner[name]
-		if ok && other != row || !ok && c.a.owns(row) {
+		if ok && other != row && sameAnonymous(row, other) {
+			c.result.Idioms[IdiomAnonymous]++
+		} else if ok && other != row || !ok && c.a.owns(row) {
 			c.differ("inner class"+name, []string{row}, []string{other})
 		} else if !ok {
 			c.result.Idioms[IdiomInnerClasses]++
@@ -40,37 +47,11 @@ func (c *class) owns(row string) bool {
 		strings.HasPrefix(inner, c.this+"$")
 }
 
-// onlyParameters says whether two outlines are equal but for MethodParameters that name
-// nothing, and how many of those there are.
-func onlyParameters(a, b []string) (int, bool) {
-	nameless := func(line string) bool {
-		rest, ok := strings.CutPrefix(line, "MethodParameters [")
-		if !ok {
-			return false
-		}
-		for part := range strings.SplitSeq(strings.TrimSuffix(rest, "]"), ";") {
-			if !slices.Contains([]string{" none 0x0000", " none 0x0010", " none 0x8000", " none 0x8010", " none 0x1000", " none 0x1010"}, part) {
-				return false
-			}
-		}
-		return true
-	}
-	if slices.Equal(a, b) {
-		return 0, true
-	}
-	a, b = slices.Clone(a), slices.Clone(b)
-	before := len(a) + len(b)
-	if slices.ContainsFunc(a, nameless) == slices.ContainsFunc(b, nameless) {
-		return 0, false
-	}
-	a, b = slices.DeleteFunc(a, nameless), slices.DeleteFunc(b, nameless)
-	return before - len(a) - len(b), slices.Equal(a, b)
-}
-
-// header is what a class says of itself, apart from its members.
-func (c *class) header() []string {
+// header is what a class says of itself, apart from its members; access is given, as an idiom
+// may have changed it.
+func (c *class) header(access int) []string {
 	lines := []string{
-		fmt.Sprintf("class %s version %s access 0x%04x", c.this, c.version, c.access),
+		fmt.Sprintf("class %s version %s access 0x%04x", c.this, c.version, access),
 		"extends " + c.super,
 		"implements " + strings.Join(c.interfaces, ", "),
 	}

@@ -46,7 +46,7 @@ func Methods(data []byte) (Outline, error) {
 		return Outline{}, err
 	}
 	out := Outline{Name: c.this, Parts: map[string]string{
-		"class":         digest(c.header()),
+		"class":         digest(c.header(c.access)),
 		"inner classes": digest(slices.Sorted(maps.Values(c.inner))),
 	}}
 	for _, f := range c.fields {

@@ -44,6 +44,7 @@ const (
 	opRet           = 169
 	opTableswitch   = 170
 	opLookupswitch  = 171
+	opAreturn       = 176
 	opGetstatic     = 178
 	opGetfield      = 180
 	opInvokevirtual = 182
