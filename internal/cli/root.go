@@ -70,6 +70,9 @@ func commands(env *Env) []*cobra.Command {
 		newVerifyCommand(env),
 		newRebuildCommand(env),
 		newLockCommand(env),
+		newInstallCommand(env),
+		newRollbackCommand(env),
+		newDoctorCommand(env),
 		newLabCommand(env),
 	}
 }
