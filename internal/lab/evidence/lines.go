@@ -31,7 +31,8 @@ func LogEnds(c *cluster.Cluster) (map[int32]int64, error) {
 func Lines(c *cluster.Cluster, since map[int32]int64) ([]string, error) {
 	var out []string
 	for _, n := range c.Nodes {
-		lines, err := n.Lines(since[n.ID], perNode, func(l string) bool { return relevant.MatchString(l) && !strings.Contains(l, "Config values") })
+		// The folder's own name must not make a line relevant.
+		lines, err := n.Lines(since[n.ID], perNode, func(l string) bool { return relevant.MatchString(strings.ReplaceAll(l, c.Dir, "")) })
 		if err != nil {
 			return nil, err
 		}
