@@ -35,13 +35,9 @@ func compareEntries(m build.Module, patched, properties string) (Entries, []stri
 	e.Digest = hex.EncodeToString(h.Sum(nil))
 	var problems []string
 	expect := func(name, what string) {
-		class, ours := m.Patched.Classes[name]
-		switch {
-		case name == properties:
-		case !ours:
+		_, ours := m.Patched.Classes[name]
+		if name != properties && !ours {
 			problems = append(problems, fmt.Sprintf("entry %s is %s, but no compiled file gives it", name, what))
-		case hash(class) != sums[name]:
-			problems = append(problems, fmt.Sprintf("entry %s is not what compiling the patched files gives", name))
 		}
 	}
 	for _, name := range c.Replaced {
@@ -61,9 +57,12 @@ func compareEntries(m build.Module, patched, properties string) (Entries, []stri
 		}
 		e.Removed = append(e.Removed, Change{Entry: name, ReleaseSHA256: before[name]})
 	}
-	for name := range m.Patched.Classes {
-		if _, there := sums[name]; !there {
+	for name, class := range m.Patched.Classes {
+		switch sum, there := sums[name]; {
+		case !there:
 			problems = append(problems, fmt.Sprintf("entry %s is missing, though compiling the patched files gives it", name))
+		case hash(class) != sum:
+			problems = append(problems, fmt.Sprintf("entry %s is not what compiling the patched files gives", name))
 		}
 	}
 	for _, name := range m.Vanished {

@@ -22,7 +22,9 @@ type reach struct {
 	member span
 	// method is false when that member is run by a constructor or class initialiser.
 	method bool
-	text   string
+	// replaces tells that the edit took lines of upstream's away.
+	replaces bool
+	text     string
 }
 
 // reaches gives the reach of every edit, in the patched text (after) or in the unpatched.
@@ -39,7 +41,7 @@ func reaches(f patch.File, after bool) []reach {
 		if after {
 			at = e.NewLines
 		}
-		r := reach{owner: e.Owner, edit: span{at.First, at.First + at.Count - 1}}
+		r := reach{owner: e.Owner, replaces: e.OldLines.Count > 0, edit: span{at.First, at.First + at.Count - 1}}
 		if f.Before == nil {
 			r.member, r.method = r.edit, true
 		} else {

@@ -206,8 +206,8 @@ func inherited(d methodDiff, changes []Method) []string {
 	return unique(out)
 }
 
-// parts accounts for fields and the class's own header. A field belongs to the hook that
-// writes its name. A header (members listed in attributes, scalac's signature, nested
+// parts accounts for fields and the class's own header. A new field belongs to the hook that
+// writes its name, a changed one to a hook that does so in place of a line of upstream's. A header (members listed in attributes, scalac's signature, nested
 // classes) changes only together with something that has an owner in the same source file.
 func (o *ownership) parts(entry string, before, after *side, owners map[string]bool) {
 	old, now := map[string]string{}, map[string]string{}
@@ -227,7 +227,10 @@ func (o *ownership) parts(entry string, before, after *side, owners map[string]b
 		field, isField := strings.CutPrefix(part, "field ")
 		var list []string
 		for _, r := range reach {
-			if !isField || says(r.text, fieldName(field)) || before == nil || after == nil {
+			_, in := old[part]
+			_, still := now[part]
+			written := says(r.text, fieldName(field)) && (r.replaces || !in || !still)
+			if !isField || written || before == nil || after == nil {
 				list = append(list, r.owner)
 			}
 		}
