@@ -118,10 +118,10 @@ func (l *labFlags) scenarios(ids []string) ([]scenario.Scenario, error) {
 	if l.all == (len(ids) > 0) {
 		return nil, errors.New("name scenarios, or give --all; 'observer-patch lab list' shows them")
 	}
-	if l.all {
-		return scenario.All(), nil
-	}
 	var out []scenario.Scenario
+	if l.all {
+		out = scenario.All()
+	}
 	for _, id := range ids {
 		s, err := scenario.Find(id)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"observer-patch/internal/lab/check"
 	"observer-patch/internal/lab/fault"
 	"observer-patch/internal/lab/history"
+	"observer-patch/internal/lab/traffic"
 )
 
 // span is how long latencies are looked at before and after a fault, in milliseconds; frozen is
@@ -28,9 +29,11 @@ func s3() Scenario {
 			if _, err := l.Load(ctx); err != nil {
 				return err
 			}
-			if err := l.cold(ctx, "healthy"); err != nil {
+			healthy, err := l.cold(ctx, "healthy")
+			if err != nil {
 				return err
 			}
+			waitAll(healthy)
 			for _, f := range []fault.Fault{fault.Kill{Nodes: []int32{Observer}}, fault.Pause{Node: Observer}} {
 				if err := l.Stays(ctx, span*time.Millisecond); err != nil {
 					return err
@@ -38,16 +41,17 @@ func s3() Scenario {
 				if err := l.Inject(ctx, f); err != nil {
 					return err
 				}
-				began := time.Now()
-				if err := l.cold(ctx, strings.ReplaceAll(f.Name(), " ", "")); err != nil {
+				cold, err := l.cold(ctx, strings.ReplaceAll(f.Name(), " ", ""))
+				if err != nil {
 					return err
 				}
-				if err := l.Stays(ctx, frozen-time.Since(began)); err != nil {
+				if err := l.Stays(ctx, frozen); err != nil {
 					return err
 				}
 				if err := l.Heal(ctx, f); err != nil {
 					return err
 				}
+				waitAll(cold)
 				if err := l.UntilEach(ctx, 60*time.Second, "the observer has caught up", func(p history.Partition) bool {
 					return p.HW >= 0 && p.LEO[Observer] >= p.HW
 				}); err != nil {
@@ -63,16 +67,24 @@ func s3() Scenario {
 // colds is how many new producers are started per state.
 const colds = 3
 
-// cold starts new producers one after the other, each with a client of its own, for one record.
-func (l *Lab) cold(ctx context.Context, state string) error {
+// cold starts new producers, each with a client of its own, for one record per partition. They
+// are not waited for here: what they wait for may be the very broker that is frozen.
+func (l *Lab) cold(ctx context.Context, state string) ([]*traffic.Producer, error) {
+	var out []*traffic.Producer
 	for i := range colds {
 		p, err := l.Produce(ctx, fmt.Sprintf("cold-%s-%d", state, i), 0, 1)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func waitAll(ps []*traffic.Producer) {
+	for _, p := range ps {
 		p.Wait()
 	}
-	return nil
 }
 
 func judgeS3(h history.History, p Plan, o *Outcome) {
