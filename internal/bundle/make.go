@@ -113,6 +113,9 @@ func fill(ctx context.Context, s Spec, dir string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if files[NativesFile], err = nativesOf(c.Closure); err != nil {
+		return nil, err
+	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return nil, err
