@@ -25,6 +25,13 @@ func (n *Node) LogEnd() (int64, error) {
 	return info.Size(), nil
 }
 
+// LogStart gives where the lines of the running process begin in the log.
+func (n *Node) LogStart() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.logFrom
+}
+
 // FindLine gives the first line after byte from that has the text, or ErrNoLine.
 func (n *Node) FindLine(from int64, text string) (string, error) {
 	var found string

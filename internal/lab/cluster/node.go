@@ -34,6 +34,8 @@ type Node struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the running process is gone
 	paused bool
+	// logFrom is where the running process's lines begin in the log.
+	logFrom int64
 }
 
 // IsBroker tells whether the node serves clients.
@@ -56,7 +58,7 @@ func (n *Node) DataDir() string { return filepath.Join(n.Dir, "data") }
 
 // WriteIDs replaces the identity file in one step: a new file, synced, renamed in.
 func (n *Node) WriteIDs(ids []int32) error {
-	if err := renameio.WriteFile(n.IDsPath(), idsFile(ids), 0o644); err != nil {
+	if err := renameio.WriteFile(n.IDsPath(), idsFile(ids), 0o644, renameio.WithStaticPermissions(0o644)); err != nil {
 		return fmt.Errorf("identity file of node %d: %w", n.ID, err)
 	}
 	return nil
@@ -91,6 +93,10 @@ func (n *Node) Start() error {
 		return fmt.Errorf("log of node %d: %w", n.ID, err)
 	}
 	defer log.Close() // the child has its own descriptor
+	info, err := log.Stat()
+	if err != nil {
+		return fmt.Errorf("log of node %d: %w", n.ID, err)
+	}
 	cmd := exec.Command(n.java, n.arguments()...)
 	cmd.Dir = n.Dir
 	cmd.Stdout, cmd.Stderr = log, log
@@ -98,7 +104,7 @@ func (n *Node) Start() error {
 	if err := n.spawner.start(cmd); err != nil {
 		return fmt.Errorf("start node %d: %w", n.ID, err)
 	}
-	n.cmd, n.exited, n.paused = cmd, make(chan struct{}), false
+	n.cmd, n.exited, n.paused, n.logFrom = cmd, make(chan struct{}), false, info.Size()
 	go func(exited chan struct{}) {
 		_ = cmd.Wait() // how a killed process ended says nothing
 		close(exited)

@@ -31,7 +31,8 @@ func (s Scenario) JudgeRun(h history.History, p Plan) Outcome {
 	o.require(check.That("there was enough traffic", n >= want, "%d records acknowledged, %d wanted", n, want))
 	s.Judge(h, p, &o)
 	if e, failed := h.Mark(failure); failed {
-		o.find(check.That("the run went through to its end", false, "%s", e.Mark.Text))
+		// First, because most of what else is missing follows from it.
+		o.Findings = slices.Insert(o.Findings, 0, check.That("the run went through to its end", false, "%s", e.Mark.Text))
 	}
 	for _, m := range o.Measures {
 		if m.Max > 0 {

@@ -196,7 +196,7 @@ func (l *Lab) UntilLine(ctx context.Context, limit time.Duration, marks map[int3
 		err := l.Cluster.Await(ctx, limit, fmt.Sprintf("node %d logs %q", id, text), func(context.Context) error {
 			line, err := l.Cluster.Node(id).FindLine(marks[id], text)
 			if err == nil {
-				l.Rec.Record(history.Event{Line: &history.Line{Node: id, Text: line}})
+				l.Rec.Record(history.Event{Line: &history.Line{Node: id, Text: strings.ReplaceAll(line, l.Cluster.Dir, "CLUSTER")}})
 			}
 			return err
 		})

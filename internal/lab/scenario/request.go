@@ -18,37 +18,34 @@ func brokerError(code int16, message *string) error {
 	return err
 }
 
-// throttle limits how fast one broker may fetch the topic, in bytes per second; 0 ends the limit.
-// It makes a follower lag while it lives, which a stopped one does not.
-func (l *Lab) throttle(ctx context.Context, broker int32, bytesPerSecond int) error {
+// throttle limits what each leader sends to replicas outside of the ISR, in bytes per second; 0 ends
+// the limit. It makes an observer lag while it lives. The limit is on the leaders' side because only
+// there membership of the ISR decides who is exempt; a follower exempts itself whenever a fetch
+// has brought it level.
+func (l *Lab) throttle(ctx context.Context, bytesPerSecond int) error {
 	adm, err := l.Cluster.Admin()
 	if err != nil {
 		return err
 	}
-	rate := kadm.AlterConfig{Op: kadm.SetConfig, Name: "follower.replication.throttled.rate", Value: kadm.StringPtr(strconv.Itoa(bytesPerSecond))}
-	all := kadm.AlterConfig{Op: kadm.SetConfig, Name: "follower.replication.throttled.replicas", Value: kadm.StringPtr("*")}
+	rate := kadm.AlterConfig{Op: kadm.SetConfig, Name: "leader.replication.throttled.rate", Value: kadm.StringPtr(strconv.Itoa(bytesPerSecond))}
+	all := kadm.AlterConfig{Op: kadm.SetConfig, Name: "leader.replication.throttled.replicas", Value: kadm.StringPtr("*")}
 	if bytesPerSecond == 0 {
 		rate.Op, rate.Value = kadm.DeleteConfig, nil
 		all.Op, all.Value = kadm.DeleteConfig, nil
 	}
-	done, err := adm.AlterBrokerConfigs(ctx, []kadm.AlterConfig{rate}, broker)
+	brokers, err := adm.AlterBrokerConfigs(ctx, []kadm.AlterConfig{rate}, l.Cluster.BrokerIDs()...)
 	if err != nil {
-		return fmt.Errorf("throttle broker %d: %w", broker, err)
+		return fmt.Errorf("throttle leaders: %w", err)
 	}
-	for _, r := range done {
-		if r.Err != nil {
-			return fmt.Errorf("throttle broker %d: %w", broker, r.Err)
-		}
-	}
-	done, err = adm.AlterTopicConfigs(ctx, []kadm.AlterConfig{all}, l.Plan.Topic)
+	topics, err := adm.AlterTopicConfigs(ctx, []kadm.AlterConfig{all}, l.Plan.Topic)
 	if err != nil {
 		return fmt.Errorf("throttle replicas of %s: %w", l.Plan.Topic, err)
 	}
-	for _, r := range done {
+	for _, r := range append(brokers, topics...) {
 		if r.Err != nil {
-			return fmt.Errorf("throttle replicas of %s: %w", l.Plan.Topic, r.Err)
+			return fmt.Errorf("throttle %s: %w", r.Name, r.Err)
 		}
 	}
-	l.Rec.Mark("throttle", int64(bytesPerSecond), fmt.Sprintf("bytes per second of broker %d", broker))
+	l.Rec.Mark("throttle", int64(bytesPerSecond), "bytes per second that a leader sends to replicas outside of the ISR")
 	return nil
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"observer-patch/internal/lab/check"
+	"observer-patch/internal/lab/cluster"
 	"observer-patch/internal/lab/fault"
 	"observer-patch/internal/lab/history"
 	"observer-patch/internal/release"
@@ -95,13 +97,13 @@ func (l *Lab) leftAlone(ctx context.Context, underLoad bool) error {
 	if err := l.promoteAlone(ctx); err != nil {
 		return err
 	}
-	if underLoad {
-		if err := l.throttle(ctx, Observer, 0); err != nil {
-			return err
-		}
-	}
 	if err := l.Heal(ctx, kill); err != nil {
 		return err
+	}
+	if underLoad {
+		if err := l.throttle(ctx, 0); err != nil {
+			return err
+		}
 	}
 	if err := l.UntilWhole(ctx, 60*time.Second); err != nil {
 		return err
@@ -116,7 +118,7 @@ func (l *Lab) leftAlone(ctx context.Context, underLoad bool) error {
 
 // fallBehind throttles the observer until it is n records behind in every partition.
 func (l *Lab) fallBehind(ctx context.Context, n int64) error {
-	if err := l.throttle(ctx, Observer, 5000); err != nil {
+	if err := l.throttle(ctx, 5000); err != nil {
 		return err
 	}
 	return l.UntilEach(ctx, 60*time.Second, fmt.Sprintf("the observer is %d records behind", n), func(p history.Partition) bool {
@@ -204,15 +206,19 @@ func (l *Lab) readers(ctx context.Context) (map[int32]int64, error) {
 	return l.loaded(c)
 }
 
-// loaded gives the log ends of those of the nodes that have begun to read their identity file.
+// loaded gives the log ends of those of the nodes whose running process reads its identity file.
 func (l *Lab) loaded(nodes ...int32) (map[int32]int64, error) {
 	marks, err := l.LogMark(nodes...)
 	if err != nil {
 		return nil, err
 	}
 	for id := range marks {
-		if _, err := l.Cluster.Node(id).FindLine(0, "observer-patch generation"); err != nil {
+		n := l.Cluster.Node(id)
+		_, err := n.FindLine(n.LogStart(), "observer-patch generation")
+		if errors.Is(err, cluster.ErrNoLine) {
 			delete(marks, id)
+		} else if err != nil {
+			return nil, err
 		}
 	}
 	return marks, nil

@@ -23,7 +23,7 @@ func s5() Scenario {
 			if _, err := l.Load(ctx); err != nil {
 				return err
 			}
-			if err := l.throttle(ctx, Observer, 5000); err != nil {
+			if err := l.throttle(ctx, 5000); err != nil {
 				return err
 			}
 			// A fifth more than wanted: the first fetches pass before the throttle bites.
@@ -46,7 +46,7 @@ func s5() Scenario {
 			if err := l.Stays(ctx, 4*time.Second); err != nil {
 				return err
 			}
-			if err := l.throttle(ctx, Observer, 0); err != nil {
+			if err := l.throttle(ctx, 0); err != nil {
 				return err
 			}
 			if err := l.UntilWhole(ctx, 60*time.Second); err != nil {
