@@ -56,9 +56,18 @@ func (n *Node) IDsPath() string { return filepath.Join(n.Dir, "observer.ids") }
 // DataDir is the folder with partitions.
 func (n *Node) DataDir() string { return filepath.Join(n.Dir, "data") }
 
-// WriteIDs replaces the identity file in one step: a new file, synced, renamed in.
+// WriteIDs replaces the identity file in one step: a new file, synced, renamed in. The new one is
+// readable whatever the mode of the old one was.
 func (n *Node) WriteIDs(ids []int32) error {
-	if err := renameio.WriteFile(n.IDsPath(), idsFile(ids), 0o644, renameio.WithStaticPermissions(0o644)); err != nil {
+	f, err := renameio.NewPendingFile(n.IDsPath(), renameio.WithStaticPermissions(0o644))
+	if err != nil {
+		return fmt.Errorf("identity file of node %d: %w", n.ID, err)
+	}
+	defer f.Cleanup() // does nothing after the replacement
+	if _, err := f.Write(idsFile(ids)); err != nil {
+		return fmt.Errorf("identity file of node %d: %w", n.ID, err)
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
 		return fmt.Errorf("identity file of node %d: %w", n.ID, err)
 	}
 	return nil
