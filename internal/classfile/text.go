@@ -25,6 +25,19 @@ func (t *text) put(format string, args ...any) {
 	}
 }
 
+// word writes a blank and a word: what put does, for the tables that make up most of a class.
+func (t *text) word(s string) {
+	if t.err == nil && t.out.Len() > maxText {
+		t.fail("resolves to more than %d bytes", maxText)
+	}
+	if t.err == nil {
+		t.out.WriteByte(' ')
+		t.out.WriteString(s)
+	}
+}
+
+func (t *text) number(prefix string, n int) { t.word(prefix + strconv.Itoa(n)) }
+
 // constant reads an index and writes what it means; 0 is written as none.
 func (t *text) constant() {
 	i := t.u2()
@@ -32,7 +45,7 @@ func (t *text) constant() {
 		return
 	}
 	if i == 0 {
-		t.put(" none")
+		t.word("none")
 		return
 	}
 	o, err := t.pool.operand(i)
@@ -40,7 +53,7 @@ func (t *text) constant() {
 		t.fail("%w", err)
 		return
 	}
-	t.put(" %s", o.text)
+	t.word(o.text)
 }
 
 func (t *text) flags() { t.put(" 0x%04x", t.u2()) }
@@ -55,7 +68,7 @@ func (t *text) at(pc int) {
 		t.fail("offset %d is not at an instruction", pc)
 		return
 	}
-	t.put(" @%d", label)
+	t.number("@", label)
 }
 
 // list reads a count of the size and calls item as often.
@@ -117,7 +130,7 @@ func (t *text) attribute(name string) bool {
 	case "StackMapTable":
 		t.frames()
 	case "LineNumberTable":
-		t.list(t.u2(), func() { t.at(t.u2()); t.put(" line %d", t.u2()) })
+		t.list(t.u2(), func() { t.at(t.u2()); t.number("line ", t.u2()) })
 	case "LocalVariableTable", "LocalVariableTypeTable":
 		t.list(t.u2(), t.variable)
 	default:
@@ -148,7 +161,7 @@ func (t *text) variable() {
 	t.at(start + length)
 	t.constant()
 	t.constant()
-	t.put(" slot %d", t.u2())
+	t.number("slot ", t.u2())
 }
 
 func (t *text) module() {
@@ -186,68 +199,6 @@ func (t *text) scala(name string) {
 	t.list(t.u2(), func() { t.constant(); t.constant(); t.put(" %d", t.u1()) })
 }
 
-// annotation decodes JVMS 4.7.16.
-func (t *text) annotation(depth int) {
-	t.constant()
-	t.list(t.u2(), func() { t.constant(); t.elementValue(depth - 1) })
-}
-
-func (t *text) elementValue(depth int) {
-	if depth <= 0 {
-		t.fail("annotation is nested more than %d deep", maxNesting)
-		return
-	}
-	tag := t.u1()
-	t.put(" %s", strconv.QuoteRune(rune(tag)))
-	switch tag {
-	case 'B', 'C', 'D', 'F', 'I', 'J', 'S', 'Z', 's', 'c':
-		t.constant()
-	case 'e':
-		t.constant()
-		t.constant()
-	case '@':
-		t.annotation(depth - 1)
-	case '[':
-		t.list(t.u2(), func() { t.elementValue(depth - 1) })
-	default:
-		t.fail("element value has unknown tag %d", tag)
-	}
-}
-
-// typeAnnotation decodes JVMS 4.7.20.
-func (t *text) typeAnnotation() {
-	target := t.u1()
-	t.put(" target %d", target)
-	switch {
-	case target <= 0x01 || target == 0x16:
-		t.put(" %d", t.u1())
-	case target == 0x10 || target == 0x17:
-		t.put(" %d", t.u2())
-	case target == 0x11 || target == 0x12:
-		t.put(" %d %d", t.u1(), t.u1())
-	case target >= 0x13 && target <= 0x15:
-	case target == 0x40 || target == 0x41:
-		t.list(t.u2(), func() {
-			start := t.u2()
-			length := t.u2()
-			t.at(start)
-			t.at(start + length)
-			t.put(" slot %d", t.u2())
-		})
-	case target == 0x42:
-		t.put(" row %d", t.u2())
-	case target >= 0x43 && target <= 0x46:
-		t.at(t.u2())
-	case target >= 0x47 && target <= 0x4b:
-		t.at(t.u2())
-		t.put(" %d", t.u1())
-	default:
-		t.fail("type annotation has unknown target %d", target)
-	}
-	t.put(" path %x", t.take(2*t.u1()))
-	t.annotation(maxNesting)
-}
-
 // frames decodes StackMapTable, JVMS 4.7.4; offsets become absolute.
 func (t *text) frames() {
 	pc := -1
@@ -257,21 +208,21 @@ func (t *text) frames() {
 		switch {
 		case tag < 64:
 			step(tag)
-			t.put(" same")
+			t.word("same")
 		case tag < 128:
 			step(tag - 64)
-			t.put(" stack")
+			t.word("stack")
 			t.verification()
 		case tag == 247:
 			step(t.u2())
-			t.put(" stack")
+			t.word("stack")
 			t.verification()
 		case tag >= 248 && tag < 251:
 			step(t.u2())
 			t.put(" chop %d", 251-tag)
 		case tag == 251:
 			step(t.u2())
-			t.put(" same")
+			t.word("same")
 		case tag > 251 && tag < 255:
 			step(t.u2())
 			t.put(" append")
@@ -289,7 +240,7 @@ func (t *text) frames() {
 
 func (t *text) verification() {
 	tag := t.u1()
-	t.put(" %d", tag)
+	t.number("", tag)
 	switch {
 	case tag < 7:
 	case tag == 7:
