@@ -40,6 +40,8 @@ type kernel struct {
 	dir     string
 	// classPath begins with the patched classes.
 	classPath []string
+	// env is added to the environment of the tests.
+	env []string
 }
 
 // locked gives the files of the uses of a release, resolved.
@@ -172,17 +174,21 @@ func (k *kernel) compileTests(ctx context.Context, t *testing.T, folders ...stri
 }
 
 // junit runs test classes in a JVM of their own and gives the report and whether all passed.
-// There is no identity file when they start.
+// There is no identity file when they start. A class without a package is one of ours.
 func (k *kernel) junit(ctx context.Context, t *testing.T, classes ...string) (report string, passed bool) {
 	t.Helper()
 	ids := filepath.Join(t.TempDir(), "observer.ids")
 	args := []string{"-XX:+UseSerialGC", "-Dkafka.version=" + k.version, "-cp", k.path(),
 		"org.junit.platform.console.ConsoleLauncher", "execute", "--disable-banner", "--disable-ansi-colors", "--details=tree", "--details-theme=ascii", "--fail-if-no-tests"}
 	for _, class := range classes {
-		args = append(args, "-c", "org.apache.kafka.controller."+class)
+		if !strings.Contains(class, ".") {
+			class = "org.apache.kafka.controller." + class
+		}
+		args = append(args, "-c", class)
 	}
 	cmd := exec.CommandContext(ctx, k.jdk.Tool("java"), args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "KAFKA_OBSERVER_IDS_FILE=" + ids, "KAFKA_OBSERVER_REFRESH_MS=100"}
+	cmd.Env = append(cmd.Env, k.env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

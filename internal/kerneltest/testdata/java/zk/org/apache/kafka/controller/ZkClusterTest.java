@@ -6,26 +6,47 @@
  */
 package org.apache.kafka.controller;
 
+import java.lang.management.ManagementFactory;
+import java.lang.reflect.Method;
 import java.net.InetAddress;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+
+import javax.management.ObjectName;
+
+import kafka.api.LeaderAndIsr;
+import kafka.cluster.Partition;
+import kafka.controller.KafkaController;
+import kafka.observer.ObserverMetrics;
 
 import org.apache.kafka.clients.admin.CreateTopicsOptions;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.message.AlterPartitionRequestData;
+import org.apache.kafka.common.message.AlterPartitionResponseData;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.replica.ClientMetadata;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.server.metrics.KafkaYammerMetrics;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.BoxedUnit;
 
 import static org.apache.kafka.controller.ZkCluster.await;
 import static org.apache.kafka.controller.ZkCluster.ids;
@@ -196,15 +217,132 @@ class ZkClusterTest {
         return id.isEmpty() ? Optional.empty() : Optional.of(id.get());
     }
 
-    @Test
-    void deletingRecordsDoesNotWaitForAnObserver() throws Exception {
-        Marked.only(4);
-        cluster.create("deletes", List.of(1, 2, 4), 1, 1, 2);
-        cluster.produce("deletes", RECORDS);
-        cluster.awaitEnd("deletes", 4, RECORDS);
+    /** Broker 4 is caught up, and fetches no more. */
+    private static void stopFetching(String topic) throws Exception {
+        await("the leader has seen that 4 is caught up", () -> readFrom(topic, 1, "rack4", 0).equals(Optional.of(4)));
         cluster.broker(4).replicaManager().replicaFetcherManager()
-            .removeFetcherForPartitions(scala.jdk.javaapi.CollectionConverters.asScala(Set.of(new TopicPartition("deletes", 0))));
-        cluster.admin().deleteRecords(Map.of(new TopicPartition("deletes", 0), org.apache.kafka.clients.admin.RecordsToDelete.beforeOffset(5))).all().get();
-        assertEquals(5L, cluster.partition(1, "deletes").lowWatermarkIfLeader());
+            .removeFetcherForPartitions(CollectionConverters.asScala(Set.of(new TopicPartition(topic, 0))));
+    }
+
+    @Test
+    void neitherProducingNorDeletingRecordsWaitsForAnObserver() throws Exception {
+        Marked.only(4);
+        cluster.create("no-wait", List.of(1, 2, 4), 1, 1, 2);
+        cluster.produce("no-wait", RECORDS);
+        cluster.awaitEnd("no-wait", 4, RECORDS);
+        stopFetching("no-wait");
+        cluster.produce("no-wait", 1);
+        cluster.admin().deleteRecords(Map.of(new TopicPartition("no-wait", 0), RecordsToDelete.beforeOffset(5))).all().get();
+        assertEquals(5L, cluster.partition(1, "no-wait").lowWatermarkIfLeader());
+        assertEquals(RECORDS, cluster.end("no-wait", 4));
+    }
+
+    @Test
+    void theControllerRefusesAnObserverThatIsNotYetInTheIsr() throws Exception {
+        cluster.create("proposed", List.of(1, 2, 4), 1, 1, 2, 4);
+        Marked.only(4);
+        assertEquals(Errors.NONE, propose("proposed", List.of(1, 4)), "2 leaves, and 4 is in the committed ISR still");
+        assertEquals(Set.of(1, 4), isrInZooKeeper("proposed"));
+        assertEquals(Errors.NONE, propose("proposed", List.of(1)));
+        assertEquals(Errors.OPERATION_NOT_ATTEMPTED, propose("proposed", List.of(1, 4)));
+        assertEquals(Set.of(1), isrInZooKeeper("proposed"));
+        assertEquals(Errors.NONE, propose("proposed", List.of(1, 2)));
+    }
+
+    private static Set<Integer> isrInZooKeeper(String topic) {
+        return Set.copyOf(ZkState.javaList(state(topic).isr()));
+    }
+
+    private static LeaderAndIsr state(String topic) {
+        return cluster.broker(5).zkClient().getTopicPartitionState(new TopicPartition(topic, 0)).get().leaderAndIsr();
+    }
+
+    /** What the controller answers when broker 1, the leader, proposes an ISR (version 1 of the request, which has names). */
+    private static Errors propose(String topic, List<Integer> isr) throws Exception {
+        LeaderAndIsr now = state(topic);
+        CompletableFuture<AlterPartitionResponseData> answer = new CompletableFuture<>();
+        cluster.broker(5).kafkaController().alterPartitions(
+            new AlterPartitionRequestData().setBrokerId(1).setBrokerEpoch(cluster.broker(1).kafkaController().brokerEpoch())
+                .setTopics(List.of(new AlterPartitionRequestData.TopicData().setTopicName(topic)
+                    .setPartitions(List.of(new AlterPartitionRequestData.PartitionData().setPartitionIndex(0)
+                        .setLeaderEpoch(now.leaderEpoch()).setPartitionEpoch(now.partitionEpoch()).setNewIsr(isr))))),
+            (short) 1,
+            response -> {
+                answer.complete(response);
+                return BoxedUnit.UNIT;
+            });
+        AlterPartitionResponseData response = answer.get();
+        assertEquals(Errors.NONE, Errors.forCode(response.errorCode()));
+        return Errors.forCode(response.topics().get(0).partitions().get(0).errorCode());
+    }
+
+    @Test
+    void theOldCopiesOfAReassignmentStayWhileNoTargetLeads() throws Exception {
+        Marked.only(3);
+        cluster.create("kept", List.of(2, 3), 2, 2);
+        cluster.produce("kept", RECORDS);
+        cluster.awaitEnd("kept", 3, RECORDS);
+        cluster.kill(2);
+        try {
+            await("nobody leads", () -> cluster.leads("kept", -1));
+            cluster.reassign("kept", List.of(2));
+            assertTrue(cluster.reassigns("kept"), "3 has the only live copy");
+            assertEquals(RECORDS, cluster.end("kept", 3));
+        } finally {
+            cluster.start(2);
+        }
+        await("the reassignment ends when 2 leads", () -> !cluster.reassigns("kept") && cluster.leads("kept", 2) && cluster.end("kept", 3) == -1);
+    }
+
+    @Test
+    void noPreferredElectionIsTriedForAnObserver() throws Exception {
+        cluster.create("headed", List.of(4, 1), 4, 1, 4);
+        assertEquals(true, Reflect.call(cluster.broker(5).kafkaController(), canBeLeader(), new TopicPartition("headed", 0)));
+        Marked.only(4);
+        assertEquals(false, Reflect.call(cluster.broker(5).kafkaController(), canBeLeader(), new TopicPartition("headed", 0)));
+    }
+
+    private static String canBeLeader() {
+        return Arrays.stream(KafkaController.class.getDeclaredMethods()).map(Method::getName)
+            .filter(name -> name.endsWith("canPreferredReplicaBeLeader")).findFirst().orElseThrow();
+    }
+
+    private static Object gauge(String name) throws Exception {
+        return ManagementFactory.getPlatformMBeanServer().getAttribute(new ObjectName("kafka.observer:type=ObserverMetrics,name=" + name), "Value");
+    }
+
+    @Test
+    void gaugesShowWhatALeaderKnows() throws Exception {
+        assertEquals(0, gauge("ObserverReplicaCount")); // of the broker that was built last
+        Marked.only(4);
+        cluster.create("gauges", List.of(1, 2, 4), 1, 1, 2);
+        cluster.produce("gauges", RECORDS);
+        cluster.awaitEnd("gauges", 4, RECORDS);
+        ObserverMetrics.addBroker(1, () -> CollectionConverters.asScala(List.of(cluster.partition(1, "gauges")).iterator()));
+        await("the leader has seen that 4 is caught up", () -> gauge("CaughtUpObserverCount").equals(1) && gauge("MaxObserverLag").equals(0L));
+        assertEquals(List.of(1, 0, 0L, 1, 0, 1), List.of(gauge("ObserverReplicaCount"), gauge("ObserversInIsrCount"), gauge("MaxObserverLagMs"),
+            gauge("ObserverCount"), gauge("IsObserver"), gauge("IdsFileState")));
+        assertEquals(ObserverReplicas.idsHash(), gauge("ObserverIdsHash"));
+        stopFetching("gauges");
+        cluster.produce("gauges", 5);
+        await("4 is 5 records behind", () -> gauge("MaxObserverLag").equals(5L) && (long) gauge("MaxObserverLagMs") > 0);
+        Marked.only();
+        await("no ids, no observers", () -> gauge("ObserverReplicaCount").equals(0) && gauge("MaxObserverLag").equals(0L));
+    }
+
+    @Test
+    void gaugesOfPartitionsGoWithThem() throws Exception {
+        ObjectName ours = new ObjectName("kafka.cluster:type=Partition,name=ObserverReplicasCount,topic=leak,*");
+        assertEquals(0, ManagementFactory.getPlatformMBeanServer().queryNames(ours, null).size());
+        int before = KafkaYammerMetrics.defaultRegistry().allMetrics().size();
+        for (int i = 0; i < 1000; i++) {
+            Partition.apply(new TopicPartition("leak", i), Time.SYSTEM, cluster.broker(1).replicaManager(), Option.empty());
+        }
+        assertEquals(1000, ManagementFactory.getPlatformMBeanServer().queryNames(ours, null).size());
+        for (int i = 0; i < 1000; i++) {
+            Partition.removeMetrics(new TopicPartition("leak", i));
+        }
+        assertEquals(0, ManagementFactory.getPlatformMBeanServer().queryNames(ours, null).size());
+        assertEquals(before, KafkaYammerMetrics.defaultRegistry().allMetrics().size());
     }
 }
