@@ -72,17 +72,20 @@ type recheckRow struct {
 
 func newLabRecheckCommand(env *Env) *cobra.Command {
 	var format string
+	var rewrite bool
 	cmd := &cobra.Command{
 		Use:   "recheck DIR",
 		Short: "Compute every verdict anew from the stored events",
 		Long: `Compute the verdict of every run below DIR anew, from its plan and its events alone, and
-compare it with the stored result. A difference is exit code 1.`,
+compare it with the stored result. A difference is exit code 1. With --rewrite the computed
+results take the place of the stored ones, pages included: for events that were recorded
+before a rule was mended.`,
 		Args: exactly(1, "the folder with runs"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			rows, err := recheck(args[0])
+			rows, err := recheck(args[0], rewrite)
 			if perr := printRows(env.Out, format, rows, func(t table.Writer, rows []recheckRow) {
 				t.AppendHeader(table.Row{"leg", "scenario", "stored", "now", "same in every detail"})
 				for _, r := range rows {
@@ -95,10 +98,11 @@ compare it with the stored result. A difference is exit code 1.`,
 		},
 	}
 	formatFlag(cmd, &format)
+	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "store the computed results and write their pages anew")
 	return cmd
 }
 
-func recheck(root string) ([]recheckRow, error) {
+func recheck(root string, rewrite bool) ([]recheckRow, error) {
 	rows := []recheckRow{}
 	dirs, err := evidence.Find(root)
 	if err != nil {
@@ -120,8 +124,13 @@ func recheck(root string) ([]recheckRow, error) {
 			different++
 		}
 		rows = append(rows, r)
+		if rewrite {
+			if err := evidence.Rewrite(evidence.Run{Dir: dir, Plan: stored.Plan, Outcome: now}); err != nil {
+				return rows, err
+			}
+		}
 	}
-	if different > 0 {
+	if different > 0 && !rewrite {
 		return rows, fmt.Errorf("%d of %d stored results are not what their events say", different, len(rows))
 	}
 	return rows, nil

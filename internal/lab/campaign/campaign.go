@@ -197,7 +197,7 @@ func (c Campaign) one(ctx context.Context, s scenario.Scenario, p scenario.Plan,
 		return Result{}, err
 	}
 	r := evidence.Run{Dir: dir, Plan: p, Outcome: s.JudgeRun(h, p)}
-	if err := evidence.WriteOutcome(r, s, lines); err != nil {
+	if err := evidence.WriteOutcome(r, lines); err != nil {
 		return Result{}, err
 	}
 	if r.Outcome.Verdict != scenario.Pass {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -77,10 +78,10 @@ func Observers(h history.History, topic string, window float64) []Finding {
 				continue
 			}
 			if s.InISR(id) {
-				isr.add("%s-%d: ISR %v at %.0f ms, %d is an observer since %.0f ms", s.Topic, s.ID, s.ISR, s.At, id, since)
+				isr.add("%s-%d: ISR %v at %.0f ms, %d is an observer since %s", s.Topic, s.ID, s.ISR, s.At, id, when(since))
 			}
 			if s.Leader == id {
-				leads.add("%s-%d: led by %d at %.0f ms, an observer since %.0f ms", s.Topic, s.ID, id, s.At, since)
+				leads.add("%s-%d: led by %d at %.0f ms, an observer since %s", s.Topic, s.ID, id, s.At, when(since))
 			}
 		}
 	}
@@ -88,4 +89,11 @@ func Observers(h history.History, topic string, window float64) []Finding {
 		isr.add("%d samples and %d edits: nothing was shown", n, edits)
 	}
 	return []Finding{isr.finding("%d samples, %d edits, %.1f s allowed", n, edits, window/1000), leads.finding("%d samples", n)}
+}
+
+func when(ms float64) string {
+	if math.IsInf(ms, -1) {
+		return "before the run"
+	}
+	return fmt.Sprintf("%.0f ms", ms)
 }

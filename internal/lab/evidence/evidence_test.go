@@ -30,7 +30,7 @@ func stored(t *testing.T, root string, unpatched bool, verdict string) Run {
 		r.Outcome.Verdict = verdict
 	}
 	r.Outcome.Measures = []scenario.Measure{{Name: "failover p50", MS: map[bool]float64{false: 9900, true: 9000}[unpatched], From: "kill", To: "leader"}}
-	require.NoError(t, WriteOutcome(r, s, []string{"node 1: a line"}))
+	require.NoError(t, WriteOutcome(r, []string{"node 1: a line"}))
 	return r
 }
 
@@ -42,6 +42,10 @@ func TestAVerdictThatWasTypedIsFound(t *testing.T) {
 	_, again, err := Rejudge(r.Dir)
 	require.NoError(t, err)
 	require.Equal(t, scenario.Fail, again.Verdict, "the events show nothing of the kind")
+	require.NoError(t, Rewrite(Run{Dir: r.Dir, Plan: r.Plan, Outcome: again}))
+	loaded, err = Load(r.Dir)
+	require.NoError(t, err)
+	require.Equal(t, again, loaded.Outcome)
 }
 
 func TestReportSaysWhatFailedAndCompares(t *testing.T) {

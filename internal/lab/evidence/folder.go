@@ -49,15 +49,24 @@ func Leg(p scenario.Plan) string {
 func WritePlan(dir string, p scenario.Plan) error { return writeJSON(filepath.Join(dir, PlanFile), p) }
 
 // WriteOutcome stores the verdict, the cited log lines and the page.
-func WriteOutcome(r Run, s scenario.Scenario, lines []string) error {
-	if err := writeJSON(filepath.Join(r.Dir, ResultFile), r.Outcome); err != nil {
-		return err
-	}
+func WriteOutcome(r Run, lines []string) error {
 	text := strings.Join(lines, "\n")
 	if text != "" {
 		text += "\n"
 	}
 	if err := write(filepath.Join(r.Dir, LinesFile), []byte(text)); err != nil {
+		return err
+	}
+	return Rewrite(r)
+}
+
+// Rewrite stores the verdict and the page anew.
+func Rewrite(r Run) error {
+	s, err := scenario.Find(r.Plan.Scenario)
+	if err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(r.Dir, ResultFile), r.Outcome); err != nil {
 		return err
 	}
 	return write(filepath.Join(r.Dir, PageFile), []byte(Page(r, s)))
