@@ -212,8 +212,12 @@ func (c Campaign) one(ctx context.Context, s scenario.Scenario, p scenario.Plan,
 		Took: time.Since(began), Outcome: r.Outcome}, nil
 }
 
-// firstBad gives the first finding or precondition that does not hold.
+// firstBad gives why a run did not pass: what made it void, or the first finding or precondition
+// that does not hold.
 func firstBad(o scenario.Outcome) string {
+	if o.Void != "" {
+		return o.Void
+	}
 	for _, f := range append(slices.Clone(o.Findings), o.Preconditions...) {
 		if !f.OK {
 			return f.Rule + ": " + f.Detail

@@ -17,6 +17,9 @@ func Page(r Run, s scenario.Scenario) string {
 	fmt.Fprintf(&b, "# %s on %s: %s\n\n%s.\n\n", p.Scenario, Leg(p), o.Verdict, upper(s.Title))
 	fmt.Fprintf(&b, "Expected: %s.\n\n", s.Expect)
 	fmt.Fprintf(&b, "%s, %d brokers, %d separate controllers, observers %v, assignment %v. %s; %s.\n\n", p.Mode, p.Brokers, p.Controllers, p.Observers, p.Assignment, p.Java, p.Machine)
+	if o.Void != "" {
+		fmt.Fprintf(&b, "**Not the fault that was planned:** %s.\n\n", o.Void)
+	}
 	findings(&b, "Preconditions", o.Preconditions)
 	findings(&b, "Findings", o.Findings)
 	if len(o.Measures) > 0 {

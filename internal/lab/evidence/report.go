@@ -71,6 +71,10 @@ func failures(b *strings.Builder, runs []Run) {
 	b.WriteString("\n## What did not pass\n\n")
 	none := true
 	for _, r := range runs {
+		if r.Outcome.Void != "" {
+			none = false
+			fmt.Fprintf(b, "- %s on %s (%s): %s\n", r.Plan.Scenario, Leg(r.Plan), r.Outcome.Verdict, cell(r.Outcome.Void))
+		}
 		for _, f := range append(slices.Clone(r.Outcome.Preconditions), r.Outcome.Findings...) {
 			if !f.OK {
 				none = false

@@ -18,6 +18,9 @@ type File struct {
 	Nodes []int32
 	// IDs are what the files held, and hold again after healing.
 	IDs []int32
+	// Longest is set by Inject of Rewritten and Half: the longest time that a file was not whole. A
+	// reader may take a file that stays empty over two of its looks for a deliberate edit.
+	Longest time.Duration
 }
 
 // Kinds of damage, S7.
@@ -37,13 +40,13 @@ const (
 )
 
 // Name gives "identity file: " and the kind.
-func (f File) Name() string { return "identity file: " + f.Kind }
+func (f *File) Name() string { return "identity file: " + f.Kind }
 
 // Targets gives the nodes whose file is damaged.
-func (f File) Targets() []int32 { return f.Nodes }
+func (f *File) Targets() []int32 { return f.Nodes }
 
 // Available asks that the files are there.
-func (f File) Available(c *cluster.Cluster) error {
+func (f *File) Available(c *cluster.Cluster) error {
 	for _, id := range f.Nodes {
 		if _, err := os.Stat(c.Node(id).IDsPath()); err != nil {
 			return fmt.Errorf("identity file of node %d: %w", id, err)
@@ -53,7 +56,7 @@ func (f File) Available(c *cluster.Cluster) error {
 }
 
 // Inject damages the files. Half and Rewritten do it many times over and leave them whole.
-func (f File) Inject(ctx context.Context, c *cluster.Cluster) error {
+func (f *File) Inject(ctx context.Context, c *cluster.Cluster) error {
 	switch f.Kind {
 	case Unreadable:
 		return f.each(c, func(p string) error { return os.Chmod(p, 0) })
@@ -73,7 +76,7 @@ func (f File) Inject(ctx context.Context, c *cluster.Cluster) error {
 
 // Heal removes whatever is at the path and writes the list. What is removed must not be seen as a
 // deleted file by a reader that looks in between; a directory leaves no other way.
-func (f File) Heal(_ context.Context, c *cluster.Cluster) error {
+func (f *File) Heal(_ context.Context, c *cluster.Cluster) error {
 	for _, id := range f.Nodes {
 		n := c.Node(id)
 		info, err := os.Lstat(n.IDsPath())
@@ -90,7 +93,7 @@ func (f File) Heal(_ context.Context, c *cluster.Cluster) error {
 	return nil
 }
 
-func (f File) each(c *cluster.Cluster, damage func(path string) error) error {
+func (f *File) each(c *cluster.Cluster, damage func(path string) error) error {
 	for _, id := range f.Nodes {
 		if err := damage(c.Node(id).IDsPath()); err != nil {
 			return fmt.Errorf("%s on node %d: %w", f.Kind, id, err)
@@ -102,8 +105,9 @@ func (f File) each(c *cluster.Cluster, damage func(path string) error) error {
 // half empties the files, as an editor does that writes in place, and completes them 300 ms later,
 // which is less than the time between two looks of the reader (500 ms): at most one look meets
 // the empty file.
-func (f File) half(ctx context.Context, c *cluster.Cluster) error {
+func (f *File) half(ctx context.Context, c *cluster.Cluster) error {
 	for range halves {
+		began := time.Now()
 		if err := f.each(c, func(p string) error { return os.Truncate(p, 0) }); err != nil {
 			return err
 		}
@@ -113,6 +117,7 @@ func (f File) half(ctx context.Context, c *cluster.Cluster) error {
 		if err := f.each(c, f.overwrite); err != nil {
 			return err
 		}
+		f.Longest = max(f.Longest, time.Since(began))
 		if err := pause(ctx, 700*time.Millisecond); err != nil {
 			return err
 		}
@@ -121,7 +126,7 @@ func (f File) half(ctx context.Context, c *cluster.Cluster) error {
 }
 
 // rewrite writes every file in place again and again, so that readers meet it empty and half full.
-func (f File) rewrite(ctx context.Context, c *cluster.Cluster) error {
+func (f *File) rewrite(ctx context.Context, c *cluster.Cluster) error {
 	for range rewrites {
 		if err := f.each(c, f.overwrite); err != nil {
 			return err
@@ -134,7 +139,8 @@ func (f File) rewrite(ctx context.Context, c *cluster.Cluster) error {
 }
 
 // overwrite truncates the file and writes it in two steps.
-func (f File) overwrite(path string) error {
+func (f *File) overwrite(path string) error {
+	began := time.Now()
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return err
@@ -144,7 +150,9 @@ func (f File) overwrite(path string) error {
 		_, e := fmt.Fprintln(file, id)
 		err = errors.Join(err, e)
 	}
-	return errors.Join(err, file.Close())
+	err = errors.Join(err, file.Close())
+	f.Longest = max(f.Longest, time.Since(began))
+	return err
 }
 
 // pause lets time pass between two writes of a fault whose whole point is its timing.

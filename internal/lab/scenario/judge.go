@@ -48,6 +48,8 @@ func (s Scenario) JudgeRun(h history.History, p Plan) Outcome {
 func (o *Outcome) verdict() string {
 	bad := func(f check.Finding) bool { return !f.OK }
 	switch {
+	case o.Void != "":
+		return Inconclusive
 	case slices.ContainsFunc(o.Findings, bad):
 		return Fail
 	case slices.ContainsFunc(o.Preconditions, bad):

@@ -19,6 +19,7 @@ func TestVerdict(t *testing.T) {
 		"all holds":                     {Outcome{Preconditions: []check.Finding{good}, Findings: []check.Finding{good}}, Pass},
 		"a rule is violated":            {Outcome{Preconditions: []check.Finding{good}, Findings: []check.Finding{good, bad}}, Fail},
 		"a precondition is not met":     {Outcome{Preconditions: []check.Finding{bad}, Findings: []check.Finding{good}}, Inconclusive},
+		"another fault than planned":    {Outcome{Findings: []check.Finding{bad}, Void: "the machine was too slow"}, Inconclusive},
 		"violated without precondition": {Outcome{Preconditions: []check.Finding{bad}, Findings: []check.Finding{bad}}, Fail},
 	} {
 		require.Equal(t, c.want, c.o.verdict(), name)

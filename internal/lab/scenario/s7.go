@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 const (
 	unread    = "Failed to read observer ids"
 	readAgain = "can be used again"
+	// incomplete is the mark with the longest time that a rewritten file was not whole.
+	incomplete = "longest-incomplete"
+	// refresh is how often readers look, in milliseconds: what stays for two looks is an edit.
+	refresh = 500
 )
 
 // lasting are the kinds of damage that stay until they are healed, so that every reader meets them.
@@ -31,7 +36,7 @@ func s7() Scenario {
 			}
 			nodes := append(l.Cluster.ControllerIDs(), l.brokers()...)
 			for _, kind := range append(lasting(), fault.Half, fault.Rewritten) {
-				f := fault.File{Kind: kind, Nodes: nodes, IDs: l.Plan.Observers}
+				f := &fault.File{Kind: kind, Nodes: nodes, IDs: l.Plan.Observers}
 				marks, err := l.loaded(nodes...)
 				if err != nil {
 					return err
@@ -39,6 +44,7 @@ func s7() Scenario {
 				if err := l.Inject(ctx, f); err != nil {
 					return err
 				}
+				l.Rec.Mark(incomplete, f.Longest.Milliseconds(), kind)
 				if kind != fault.Half && kind != fault.Rewritten {
 					if err := l.UntilLine(ctx, 20*time.Second, marks, unread); err != nil {
 						return err
@@ -74,12 +80,17 @@ func judgeS7(h history.History, p Plan, o *Outcome) {
 		}
 	}
 	for _, kind := range lasting() {
-		nodes := warned[fault.File{Kind: kind}.Name()]
+		nodes := warned[(&fault.File{Kind: kind}).Name()]
 		o.require(check.That("the readers met: "+kind, len(nodes) >= 2, "%d nodes warned", len(nodes)))
 	}
 	for _, kind := range []string{fault.Half, fault.Rewritten} {
-		_, did := warned[fault.File{Kind: kind}.Name()]
+		_, did := warned[(&fault.File{Kind: kind}).Name()]
 		o.require(check.That("the files were written in place: "+kind, did, "on every node"))
+	}
+	for _, e := range h.Marks(incomplete) {
+		if e.Mark.Value >= refresh {
+			o.Void = fmt.Sprintf("%s: a file was not whole for %d ms, the readers look every %d ms: that is a deliberate edit, not the fault that was planned", e.Mark.Text, e.Mark.Value, refresh)
+		}
 	}
 	lost := 0
 	ops := h.Ops()

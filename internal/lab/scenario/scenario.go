@@ -62,6 +62,9 @@ type Outcome struct {
 	Preconditions []check.Finding `json:"preconditions"`
 	Findings      []check.Finding `json:"findings"`
 	Measures      []Measure       `json:"measures"`
+	// Void says why the fault that was injected is not the one that was planned, empty when it is.
+	// Whatever the rules found then, the run is inconclusive.
+	Void string `json:"void,omitempty"`
 	// Notes are observations that no rule judges.
 	Notes []string `json:"notes,omitempty"`
 }
