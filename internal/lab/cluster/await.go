@@ -115,15 +115,14 @@ func (c *Cluster) ActiveController(ctx context.Context) (int32, error) {
 	if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
 		return -1, fmt.Errorf("describe quorum: %w", err)
 	}
-	for _, t := range r.Topics {
-		for _, p := range t.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return -1, fmt.Errorf("describe quorum: %w", err)
-			}
-			return p.LeaderID, nil
-		}
+	if len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 {
+		return -1, fmt.Errorf("describe quorum: %d topics in the response, expected one with one partition", len(r.Topics))
 	}
-	return -1, errors.New("describe quorum: no partition in the response")
+	p := r.Topics[0].Partitions[0]
+	if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+		return -1, fmt.Errorf("describe quorum: %w", err)
+	}
+	return p.LeaderID, nil
 }
 
 // Restart starts a broker or controller that is down on its data and waits until it takes part.
