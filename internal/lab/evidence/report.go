@@ -143,12 +143,20 @@ func comparison(b *strings.Builder, runs []Run) {
 				continue
 			}
 			ratio := m.MS / u.Outcome.Measures[i].MS
-			within := "yes"
-			if ratio > Ratio {
-				within = "no"
+			within := ""
+			if strings.Contains(m.Name, "failover p50") {
+				within = "yes"
+				if ratio > Ratio {
+					within = "no"
+				}
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %.0f | %.0f | %.2f | %s |\n", r.Plan.Scenario, Leg(r.Plan), m.Name, m.MS, u.Outcome.Measures[i].MS, ratio, within)
 		}
 	}
-	b.WriteString("\nA failover is timed from the kill, while the session timeout counts from the last heartbeat before it: both columns vary by a heartbeat interval (KRaft 2 s, ZooKeeper 6 s) from one kill to the next.\n")
+	b.WriteString(`
+A failover is timed from the kill, while the session timeout counts from the last heartbeat before
+it, so each varies by a heartbeat interval (KRaft 2 s, ZooKeeper 6 s) from one kill to the next. With the
+few kills of one run, and the load average that each page names, a ratio between about 0.8 and 1.25 does
+not tell the two apart; only medians of failovers are held to 10 %.
+`)
 }
