@@ -10,6 +10,10 @@ import (
 // names of those replaced. A jar of the bundle that replaces none or two is an error: with two
 // copies of a class on a class path, which one wins is luck.
 func Overlay(classpath []string, bundle string) (out, replaced []string, err error) {
+	// Absolute, because every node has a working folder of its own.
+	if bundle, err = filepath.Abs(bundle); err != nil {
+		return nil, nil, fmt.Errorf("folder of the bundle: %w", err)
+	}
 	jars, err := filepath.Glob(filepath.Join(bundle, "*.jar"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("jars of the bundle: %w", err)

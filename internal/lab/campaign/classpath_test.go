@@ -25,3 +25,12 @@ func TestOverlayReplacesEachJarExactlyOnce(t *testing.T) {
 	_, _, err = Overlay([]string{"/m/a.jar"}, t.TempDir())
 	require.ErrorContains(t, err, "no jar in")
 }
+
+func TestOverlayDoesNotDependOnTheWorkingFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("dist", 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join("dist", "a.jar"), nil, 0o644))
+	out, _, err := Overlay([]string{"/m/a.jar"}, "dist")
+	require.NoError(t, err)
+	require.True(t, filepath.IsAbs(out[0]), "every node has a working folder of its own: %s", out[0])
+}
