@@ -34,7 +34,7 @@ type variant struct{ note, field, head, body string }
 
 func original() variant {
 	return variant{"@Note(2)", "private final int f = 7;", "public int m(List<String> l, Map<String, Integer> k, int x)",
-		"int n = call(x, 3); Runnable r = () -> l.add(\"x\"); r.run(); try { n += l.size(); } catch (IllegalStateException e) { n = 4; } if (n > 5) { Objects.requireNonNull(l); } return n + 100000;"}
+		"int n = call(x, 3); Runnable r = () -> l.add(\"x\"); r.run(); try { n += l.size(); } catch (IllegalStateException e) { n = 400; } if (n > 5) { Objects.requireNonNull(l); } return n + 100000;"}
 }
 
 // compiler compiles T.java in each folder given, all in one JVM.
@@ -84,6 +84,7 @@ func TestCompareSeesEveryRealChange(t *testing.T) {
 		{"swapped arguments", replace("call(x, 3)", "call(3, x)")},
 		{"changed constant", replace("100000", "100001")},
 		{"changed small constant", replace("call(x, 3)", "call(x, 4)")},
+		{"changed immediate value", replace("n = 400", "n = 401")},
 		{"removed call to requireNonNull", replace("Objects.requireNonNull(l);", "")},
 		{"getClass for requireNonNull in the source", replace("Objects.requireNonNull(l);", "l.getClass();")},
 		{"changed branch", replace("n > 5", "n >= 5")},
