@@ -150,9 +150,8 @@ func (f *File) overwrite(path string) error {
 		_, e := fmt.Fprintln(file, id)
 		err = errors.Join(err, e)
 	}
-	err = errors.Join(err, file.Close())
-	f.Longest = max(f.Longest, time.Since(began))
-	return err
+	f.Longest = max(f.Longest, time.Since(began)) // closing may wait for the disk, with the file whole
+	return errors.Join(err, file.Close())
 }
 
 // pause lets time pass between two writes of a fault whose whole point is its timing.
