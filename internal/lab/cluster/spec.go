@@ -106,6 +106,8 @@ func Settings() map[string]string {
 func upkeep(brokers int) map[string]string {
 	rf := fmt.Sprint(min(3, brokers))
 	return map[string]string{
+		// A busy machine may need longer than the default minute until a broker has registered.
+		"initial.broker.registration.timeout.ms":   "240000",
 		"num.network.threads":                      "2",
 		"num.io.threads":                           "4",
 		"log.cleaner.dedupe.buffer.size":           "4194304",
