@@ -27,6 +27,9 @@ type side struct {
 	outline classfile.Outline
 	origin  origin
 	reach   []reach
+	// newFile is the hook that adds the whole source file, if one does: it owns whatever
+	// was compiled from it, also what the compiler gave no lines.
+	newFile string
 }
 
 // own compares the two builds of a module class by class.
@@ -74,6 +77,10 @@ func readSide(files []patch.File, entry string, class []byte, after bool) (*side
 		if dir := path.Dir(entry); path.Base(f.Path) == s.origin.file && (best < 0 || strings.HasSuffix(path.Dir(f.Path), dir)) {
 			best = len(dir)
 			s.reach = reaches(f, after)
+			s.newFile = ""
+			if f.Before == nil && len(f.Edits) == 1 {
+				s.newFile = f.Edits[0].Owner
+			}
 		}
 	}
 	return s, nil
@@ -172,6 +179,9 @@ func generated(m classfile.Method) bool {
 // owners gives the hooks in whose source member a method stands. An initialiser has the
 // lines of many members: only those of edits, and of members that it runs, count.
 func (d methodDiff) owners() []string {
+	if d.side.newFile != "" {
+		return []string{d.side.newFile}
+	}
 	lines := d.side.origin.lines[d.method.Name+d.method.Descriptor]
 	init := d.method.Name == "<init>" || d.method.Name == "<clinit>"
 	var out []string

@@ -1,2 +1,2 @@
 // Also reads the list of observers, before there is any partition.
-kafka.observer.ObserverMetrics.addBroker(localBrokerId, () => leaderPartitionsIterator)
+kafka.observer.ObserverMetrics.addBroker(localBrokerId, this)

@@ -11,6 +11,7 @@ import java.util.{Map => JMap}
 
 import com.yammer.metrics.core.{Gauge, MetricName}
 import kafka.cluster.Partition
+import kafka.server.ReplicaManager
 import org.apache.kafka.controller.ObserverReplicas
 import org.apache.kafka.server.metrics.{KafkaMetricsGroup, KafkaYammerMetrics}
 
@@ -39,6 +40,9 @@ object ObserverMetrics {
     add("IdsFileState", () => ObserverReplicas.fileState)
     ObserverReplicas.start()
   }
+
+  /** The gauges of a broker. */
+  def addBroker(nodeId: Int, broker: ReplicaManager): Unit = addBroker(nodeId, () => broker.observedPartitions)
 
   /** The gauges of a broker; led gives the partitions that it leads now. */
   def addBroker(nodeId: Int, led: () => Iterator[Partition]): Unit = {

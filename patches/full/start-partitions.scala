@@ -1,0 +1,3 @@
+// What the gauges of observers look through.
+private[kafka] def observedPartitions: Iterator[Partition] = leaderPartitionsIterator
+
