@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -73,7 +74,8 @@ func Observers(h history.History, topic string, window float64) []Finding {
 			continue
 		}
 		n++
-		for id, since := range f.since {
+		for _, id := range slices.Sorted(maps.Keys(f.since)) {
+			since := f.since[id]
 			if s.From <= since+window {
 				continue
 			}

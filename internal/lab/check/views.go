@@ -1,6 +1,10 @@
 package check
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"observer-patch/internal/lab/history"
 )
 
@@ -104,8 +108,11 @@ func Replicas(h history.History, topic string) Finding {
 				p, f.Broker, f.Batches, f.End, l.Broker, l.Batches, l.End, f.SHA256, l.SHA256)
 		}
 	}
-	for p, n := range want {
-		if got[p] != n {
+	parts := slices.SortedFunc(maps.Keys(want), func(x, y partition) int {
+		return cmp.Or(cmp.Compare(x.topic, y.topic), cmp.Compare(x.id, y.id))
+	})
+	for _, p := range parts {
+		if n := want[p]; got[p] != n {
 			t.add("%v: %d of %d replicas were read", p, got[p], n)
 		}
 	}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -55,7 +56,9 @@ func s1() Scenario {
 			var times []float64
 			for _, k := range h.Faults("kill -9", history.Inject) {
 				dead := k.Fault.Targets[0]
-				for id, was := range before(h, p.Topic, k.Fault.Began) {
+				led := before(h, p.Topic, k.Fault.Began)
+				for _, id := range slices.Sorted(maps.Keys(led)) {
+					was := led[id]
 					if was.Leader != dead {
 						continue
 					}
