@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,7 +115,7 @@ func (c *compilation) write() error {
 		}
 		return os.WriteFile(path, text, 0o644)
 	}
-	for _, s := range c.unit.Files {
+	for _, s := range slices.Concat(c.unit.Files, c.unit.Beside) {
 		if err := put("src", s.Path, s.Text); err != nil {
 			return err
 		}
@@ -129,8 +130,8 @@ func (c *compilation) write() error {
 }
 
 // classpath puts what was compiled already ahead of the jars.
-func (c *compilation) classpath(ahead ...string) string {
-	return strings.Join(append(ahead, jarPaths(c.unit.Classpath)...), string(filepath.ListSeparator))
+func classpath(jars []string, ahead ...string) string {
+	return strings.Join(append(ahead, jars...), string(filepath.ListSeparator))
 }
 
 func jarPaths(list []Library) []string {
@@ -142,11 +143,15 @@ func jarPaths(list []Library) []string {
 }
 
 func (c *compilation) scalac(ctx context.Context, out *Output) error {
+	jars, err := c.hide()
+	if err != nil {
+		return err
+	}
 	args := append(jvmFlags(), "-cp", strings.Join(jarPaths(c.unit.Options.Scalac), string(filepath.ListSeparator)), "scala.tools.nsc.Main",
-		"-classpath", c.classpath(filepath.Join(c.dir, "ahead")), "-d", filepath.Join(c.dir, "out"))
+		"-classpath", classpath(jars, filepath.Join(c.dir, "ahead")), "-d", filepath.Join(c.dir, "out"))
 	args = append(args, c.unit.Options.ScalaFlags...)
 	// Java files go along for their signatures; javac compiles them afterwards.
-	for _, s := range c.unit.Files {
+	for _, s := range slices.Concat(c.unit.Files, c.unit.Beside) {
 		args = append(args, s.Path)
 	}
 	return c.run(ctx, "java", args, out)
@@ -157,7 +162,7 @@ func (c *compilation) javac(ctx context.Context, files []string, out *Output) er
 	for _, f := range jvmFlags() {
 		args = append(args, "-J"+f)
 	}
-	args = append(args, "-cp", c.classpath(filepath.Join(c.dir, "out"), filepath.Join(c.dir, "ahead")), "-d", filepath.Join(c.dir, "out"))
+	args = append(args, "-cp", classpath(jarPaths(c.unit.Classpath), filepath.Join(c.dir, "out"), filepath.Join(c.dir, "ahead")), "-d", filepath.Join(c.dir, "out"))
 	args = append(args, c.unit.Options.JavaFlags...)
 	return c.run(ctx, "javac", append(args, files...), out)
 }

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ type Inputs struct {
 	Target release.Target
 	// Tree is the patch: texts before and after, with the owners of every edit.
 	Tree patch.Tree
+	// Upstream has the sources that the tree was made from: the Java files beside Scala ones
+	// are taken from it.
+	Upstream fs.FS
 	// Classpath is the release's closure in order, its own jars among them.
 	Classpath []Library
 	// Jars gives the release's own jar of each module that the tree touches.
@@ -63,7 +67,10 @@ func Overlay(ctx context.Context, in Inputs) ([]Module, error) {
 	if !in.SkipUnpatched {
 		// Last module first: core takes longest and needs nothing of the patched ones.
 		for i := len(modules) - 1; i >= 0; i-- {
-			u, ok := in.unit(&modules[i], unpatched, nil)
+			u, ok, err := in.unit(&modules[i], unpatched, nil)
+			if err != nil {
+				return nil, err
+			}
 			if !ok {
 				modules[i].Unpatched = &Output{}
 				continue
@@ -83,7 +90,10 @@ func Overlay(ctx context.Context, in Inputs) ([]Module, error) {
 		ahead := map[string][]byte{}
 		for i := range modules {
 			m := &modules[i]
-			u, _ := in.unit(m, patched, ahead)
+			u, _, err := in.unit(m, patched, ahead)
+			if err != nil {
+				return err
+			}
 			in.say("compile patched " + m.Name)
 			out, err := Compile(ctx, in.Tools, u)
 			if err != nil {
@@ -147,8 +157,8 @@ const (
 
 // unit makes the compilation of a module's files; false when there is nothing to compile
 // (only new files, unpatched).
-func (in Inputs) unit(m *Module, which bool, ahead map[string][]byte) (Unit, bool) {
-	u := Unit{Module: m.Name, Ahead: ahead, Classpath: in.Classpath}
+func (in Inputs) unit(m *Module, which bool, ahead map[string][]byte) (u Unit, some bool, err error) {
+	u = Unit{Module: m.Name, Ahead: ahead, Classpath: in.Classpath, Own: m.Jar}
 	scala := false
 	for _, f := range m.Files {
 		text := f.Before
@@ -163,8 +173,10 @@ func (in Inputs) unit(m *Module, which bool, ahead map[string][]byte) (Unit, boo
 	u.Options = optionsFor(m.Name, in.Target.Release, in.Target.Scala, in.Scalac, in.Scala)
 	if !scala {
 		u.Options.Scalac, u.Options.Scala, u.Options.ScalaFlags = nil, "", nil
+	} else if u.Beside, err = beside(in.Upstream, m.Name, u.Files); err != nil {
+		return u, false, err
 	}
-	return u, len(u.Files) > 0
+	return u, len(u.Files) > 0, nil
 }
 
 // finish computes what changes in the jar.

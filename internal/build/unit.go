@@ -36,6 +36,11 @@ type Unit struct {
 	// Classpath are jars, in order.
 	Classpath []Library
 	Options   Options
+	// Beside are Java sources of the module that scalac is given for their signatures, as in
+	// upstream's own joint compilation: see beside.
+	Beside []Source
+	// Own is the release's jar of the module; the classes of Beside are hidden in it.
+	Own Library
 }
 
 // Options are the compiler settings that decide class bytes and diagnostics.
@@ -94,11 +99,15 @@ func (u Unit) digest(jdk string) string {
 		}
 		io.WriteString(h, ";")
 	}
-	text("observer-patch compilation 1", u.Module, jdk, fmt.Sprint(u.Options.Release), u.Options.Scala)
+	text("observer-patch compilation 2", u.Module, jdk, fmt.Sprint(u.Options.Release), u.Options.Scala)
 	text(jvmFlags()...)
 	text(u.Options.ScalaFlags...)
 	text(u.Options.JavaFlags...)
 	for _, s := range u.Files {
+		text(s.Path, string(s.Text))
+	}
+	text("beside", u.Own.SHA256)
+	for _, s := range u.Beside {
 		text(s.Path, string(s.Text))
 	}
 	text("ahead")

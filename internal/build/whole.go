@@ -33,7 +33,7 @@ func Whole(ctx context.Context, in Inputs, fsys fs.FS, module string, ahead map[
 			texts[f.Path] = f.After
 		}
 	}
-	u := Unit{Module: module, Ahead: ahead, Classpath: in.Classpath,
+	u := Unit{Module: module, Ahead: ahead, Classpath: in.Classpath, Own: in.Jars[module],
 		Options: optionsFor(module, in.Target.Release, in.Target.Scala, in.Scalac, in.Scala)}
 	var paths []string
 	for path := range texts {

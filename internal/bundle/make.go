@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,8 @@ import (
 type Spec struct {
 	Target release.Target
 	Tree   patch.Tree
+	// Upstream has the sources that Tree was made from.
+	Upstream fs.FS
 	// Foreign is set when Tree is somebody else's patch.
 	Foreign bool
 	// Diff is the file that goes into the bundle.
@@ -136,7 +139,7 @@ func (s Spec) say(what string) {
 // inputs gives what the overlay build works from, but for the jars of the modules.
 func (s Spec) inputs() build.Inputs {
 	return build.Inputs{
-		Target: s.Target, Tree: s.Tree, Classpath: libraries(s.Inputs.Classpath), Jars: map[string]build.Library{},
+		Target: s.Target, Tree: s.Tree, Upstream: s.Upstream, Classpath: libraries(s.Inputs.Classpath), Jars: map[string]build.Library{},
 		Scalac: libraries(s.Inputs.Scalac), Scala: s.Inputs.Scala,
 		Tools: build.Tools{JDK: s.JDK, Getenv: s.Getenv}, Memo: build.Memo{Dir: filepath.Join(s.CacheDir, "compiled")},
 		SkipUnpatched: s.NoProof, Progress: s.Progress,

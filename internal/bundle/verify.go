@@ -74,6 +74,8 @@ func Whole(ctx context.Context, s Spec, fsys fs.FS, dir string) (int, error) {
 	count := 0
 	for _, module := range build.Modules(s.Tree) {
 		s.say("compile the whole of " + module)
+		own := s.artifact(module)
+		in.Jars[module] = build.Library{Path: own.Path, SHA256: own.SHA256}
 		out, err := build.Whole(ctx, in, fsys, module, maps.Clone(ahead))
 		if err != nil {
 			return count, err

@@ -154,7 +154,7 @@ func (b *buildFlags) run(ctx context.Context, env *Env) ([]built, error) {
 
 // spec gathers what a target's bundle is made from.
 func (b *buildFlags) spec(ctx context.Context, env *Env, p *patch.Plan, tree *source.Tree) (bundle.Spec, string, error) {
-	s := bundle.Spec{Target: p.Target, Tree: p.Tree, Origin: tree.Origin, NoProof: b.noProof, Tool: env.Version, SignKey: b.sign, Getenv: os.Getenv,
+	s := bundle.Spec{Target: p.Target, Tree: p.Tree, Origin: tree.Origin, Upstream: tree.FS, NoProof: b.noProof, Tool: env.Version, SignKey: b.sign, Getenv: os.Getenv,
 		Progress: func(what string) { env.Log.Debug(what, "target", p.Target.String()) }}
 	name := p.Target.String()
 	if b.file != "" {

@@ -144,7 +144,7 @@ func withBundle(ctx context.Context, env *Env, dir string, src *sourceFlags, c *
 	if err != nil {
 		return err
 	}
-	s := bundle.Spec{Target: t, Foreign: d.External.Patch != "", Diff: text, Origin: tree.Origin, NoProof: d.External.Proof == "skipped",
+	s := bundle.Spec{Target: t, Foreign: d.External.Patch != "", Diff: text, Origin: tree.Origin, Upstream: tree.FS, NoProof: d.External.Proof == "skipped",
 		Tool: statement.Tool(), Getenv: os.Getenv, Progress: func(what string) { env.Log.Debug(what, "bundle", dir) }}
 	if s.Tree, err = treeOf(env, s, tree, d.Internal.HooksSHA256); err != nil {
 		return err

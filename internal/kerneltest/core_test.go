@@ -54,7 +54,7 @@ func newCore(ctx context.Context, t *testing.T, version, without string) *kernel
 
 	k := &kernel{version: version, jdk: jdk, dir: t.TempDir()}
 	in := build.Inputs{
-		Target: target, Tree: plan.Tree, Jars: map[string]build.Library{}, SkipUnpatched: true,
+		Target: target, Tree: plan.Tree, Upstream: sources.FS, Jars: map[string]build.Library{}, SkipUnpatched: true,
 		Scala: lock.Releases[version].Scalac["2.13"], Tools: build.Tools{JDK: jdk, Getenv: os.Getenv},
 	}
 	for _, a := range locked(ctx, t, lock, c, version, "classpath/2.13") {
