@@ -9,7 +9,7 @@ GO = $(or $(GO_COMMAND),$(eval GO_COMMAND := $(shell ci/prerequisites))$(GO_COMM
 STAMP = -ldflags "-X main.stamp=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)"
 TOOL  = bin/observer-patch
 
-.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests arm64 clean
+.PHONY: kafka test build lint vuln unit cluster-test matrix check lab bench upstream-tests mutation arm64 clean
 
 ## kafka: patched, proven jars of one release in dist/ (make kafka VERSION=4.1.0)
 kafka: build
@@ -22,8 +22,8 @@ build:
 	$(GO) build $(STAMP) -o $(TOOL) ./cmd/observer-patch
 
 lint:
-	$(GO) vet -tags cluster,matrix ./...
-	$(GO) tool staticcheck -tags cluster,matrix ./...
+	$(GO) vet -tags cluster,upstream,mutation ./...
+	$(GO) tool staticcheck -tags cluster,upstream,mutation ./...
 
 ## vuln: known vulnerabilities of the libraries used (needs Go's vulnerability database)
 vuln:
@@ -50,9 +50,17 @@ matrix: build
 lab: build
 	ci/lab $(TOOL)
 
-## soak: random faults for a long time
-soak: build
-	$(TOOL) lab run S16 --version $(VERSION) $(ARGS)
+## upstream-tests: upstream's own tests on patched and on own classes, without a file: the same results
+upstream-tests:
+	$(GO) test -tags upstream -timeout 3h -count 1 -v -run Upstreams ./internal/kerneltest
+
+## mutation: every hook of set full left out in turn; some test has to fail for each
+mutation:
+	$(GO) test -tags mutation -timeout 3h -count 1 -v -run LeftOut ./internal/kerneltest
+
+## arm64: the same bundle from an emulated arm64 JDK
+arm64: build
+	ci/arm64-build $(TOOL) $(VERSION)
 
 ## bench: the figures of the README, measured in one run
 bench: build

@@ -162,7 +162,7 @@ func (in Inputs) unit(m *Module, which bool, ahead map[string][]byte) (u Unit, s
 	scala := false
 	for _, f := range m.Files {
 		text := f.Before
-		if which == patched {
+		if which {
 			text = f.After
 		}
 		if text != nil {

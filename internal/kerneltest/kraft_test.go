@@ -222,29 +222,6 @@ func TestTheRulesHoldInEveryFormThatUpstreamHad(t *testing.T) {
 	}
 }
 
-// upstreamClasses are upstream's own tests of what the hooks of the metadata module touch.
-var upstreamClasses = []string{
-	"PartitionChangeBuilderTest", "PartitionReassignmentReplicasTest", "PartitionReassignmentRevertTest",
-	"ReplicationControlManagerTest", "ClusterControlManagerTest",
-}
-
-func TestUpstreamsOwnTestsSeeNoDifferenceWhileThereIsNoFile(t *testing.T) {
-	for _, version := range withTestJars {
-		t.Run(version, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
-			defer cancel()
-			k := newKernel(ctx, t, version, release.Full)
-			report, passed := k.junit(ctx, t, upstreamClasses...)
-			require.True(t, passed, report)
-			k.classPath = k.classPath[1:] // the release's own classes
-			own, passed := k.junit(ctx, t, upstreamClasses...)
-			require.True(t, passed, own)
-			require.Greater(t, len(results(own)), 100, "the release's own tests were not found")
-			require.Equal(t, results(own), results(report))
-		})
-	}
-}
-
 // result is one line of a report: the test's name, how long it took, its outcome.
 var result = regexp.MustCompile(`(?m)^[ |+'-]*(.+?)(?: \d+ ms)? (\[(?:OK|X|S|A)\].*)$`)
 
