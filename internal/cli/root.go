@@ -45,6 +45,13 @@ func newRoot(env *Env) *cobra.Command {
 			}
 			env.Log = slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: level}))
 			if env.DataDir != "" {
+				info, err := os.Stat(env.DataDir)
+				if err == nil && !info.IsDir() {
+					err = fmt.Errorf("%s is a file", env.DataDir)
+				}
+				if err != nil {
+					return exit.With(exit.Usage, fmt.Errorf("--data: %w; expected a folder with versions.yaml, versions.lock, anchors and patches", err))
+				}
 				env.Data = os.DirFS(env.DataDir)
 			}
 			return nil
@@ -56,7 +63,24 @@ func newRoot(env *Env) *cobra.Command {
 	root.PersistentFlags().StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	root.PersistentFlags().StringVar(&env.DataDir, "data", "", "folder with versions.yaml, versions.lock, anchors and patches, instead of the embedded ones")
 	root.AddCommand(commands(env)...)
+	wrongArgumentsAreUsage(root)
 	return root
+}
+
+// wrongArgumentsAreUsage gives the usage exit code to what cobra says of the arguments of
+// any command below parent.
+func wrongArgumentsAreUsage(parent *cobra.Command) {
+	for _, cmd := range parent.Commands() {
+		if check := cmd.Args; check != nil {
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				if err := check(cmd, args); err != nil {
+					return exit.With(exit.Usage, fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+				}
+				return nil
+			}
+		}
+		wrongArgumentsAreUsage(cmd)
+	}
 }
 
 // commands lists every command, in the order of the help page's groups.
