@@ -9,6 +9,7 @@ package org.apache.kafka.controller;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
 import java.net.InetAddress;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -117,8 +118,14 @@ class ZkClusterTest {
         Marked.only(4, 5);
         cluster.admin().createTopics(List.of(new NewTopic("placed", Optional.of(20), Optional.of((short) 3)))).all().get();
         cluster.admin().createPartitions(Map.of("placed", NewPartitions.increaseTo(40))).all().get();
-        await("40 partitions", () -> cluster.admin().describeTopics(List.of("placed")).allTopicNames().get().get("placed").partitions().size() == 40);
-        for (TopicPartitionInfo p : cluster.admin().describeTopics(List.of("placed")).allTopicNames().get().get("placed").partitions()) {
+        // Each request may reach another broker, and not every broker knows the topic at the same time: what is judged is the answer that was whole.
+        List<TopicPartitionInfo> placed = new ArrayList<>();
+        await("40 partitions", () -> {
+            placed.clear();
+            placed.addAll(cluster.admin().describeTopics(List.of("placed")).allTopicNames().get().get("placed").partitions());
+            return placed.size() == 40;
+        });
+        for (TopicPartitionInfo p : placed) {
             assertEquals(Set.of(1, 2, 3), Set.copyOf(ids(p.replicas())));
         }
     }
