@@ -1,6 +1,7 @@
 package classfile
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,6 +26,7 @@ public class T {
         %s
     }
     void closes(AutoCloseable c) throws Exception { try (AutoCloseable d = c) { call(1, 2); } }
+    static Runnable k(List<String> l) { return () -> l.remove("k"); }
     int chooses(String s) { switch (s) { case "a": return 1; case "b": return 2; default: return 3; } }
 }
 `
@@ -34,7 +36,8 @@ type variant struct{ note, field, head, body string }
 
 func original() variant {
 	return variant{"@Note(2)", "private final int f = 7;", "public int m(List<String> l, Map<String, Integer> k, int x)",
-		"int n = call(x, 3); Runnable r = () -> l.add(\"x\"); r.run(); try { n += l.size(); } catch (IllegalStateException e) { n = 400; } if (n > 5) { Objects.requireNonNull(l); } return n + 100000;"}
+		"int n = call(x, 3); Runnable r = () -> l.add(\"x\"); r.run(); try { n += l.size(); } catch (IllegalStateException e) { n = 400; } if (n > 5) { Objects.requireNonNull(l); } " +
+			"n += 7; n += 1000; if (x == 100) { n = new int[x].length; } switch (x) { case 11: n = 0; break; case 5000: n = 1; } return n + 100000;"}
 }
 
 // compiler compiles T.java in each folder given, all in one JVM.
@@ -85,6 +88,14 @@ func TestCompareSeesEveryRealChange(t *testing.T) {
 		{"changed constant", replace("100000", "100001")},
 		{"changed small constant", replace("call(x, 3)", "call(x, 4)")},
 		{"changed immediate value", replace("n = 400", "n = 401")},
+		{"negated immediate value", replace("n = 400", "n = -400")},
+		{"changed byte in the code", replace("x == 100", "x == 101")},
+		{"changed increment", replace("n += 7", "n += 8")},
+		{"negated increment", replace("n += 7", "n -= 7")},
+		{"increment of another variable", replace("n += 7", "x += 7")},
+		{"changed wide increment", replace("n += 1000", "n += 1001")},
+		{"changed element type of an array", replace("new int[x]", "new char[x]")},
+		{"changed case", replace("case 5000", "case 5001")},
 		{"removed call to requireNonNull", replace("Objects.requireNonNull(l);", "")},
 		{"getClass for requireNonNull in the source", replace("Objects.requireNonNull(l);", "l.getClass();")},
 		{"changed branch", replace("n > 5", "n >= 5")},
@@ -114,14 +125,36 @@ func TestCompareSeesEveryRealChange(t *testing.T) {
 	}
 	classes := compileAll(t, variants)
 	for i, c := range changes {
-		result, err := Compare(classes[0], classes[i+1])
-		require.NoError(t, err, c.name)
-		assert.Equal(t, Different, result.Level, c.name)
-		assert.NotEmpty(t, result.Diff, c.name)
-		back, err := Compare(classes[i+1], classes[0])
-		require.NoError(t, err, c.name)
-		assert.Equal(t, Different, back.Level, "%s, the other way", c.name)
+		requireDifferent(t, c.name, classes[0], classes[i+1])
 	}
+	// What no source gives: each method refers to a lambda with the name of the other's. The
+	// bodies fit, but who owns them is read from their names.
+	requireDifferent(t, "names of two methods' lambdas swapped", classes[0], swapNames(t, classes[0], "lambda$m$0", "lambda$k$1"))
+}
+
+// requireDifferent wants two classes to be different, whichever comes first.
+func requireDifferent(t *testing.T, name string, a, b []byte) {
+	t.Helper()
+	result, err := Compare(a, b)
+	require.NoError(t, err, name)
+	assert.Equal(t, Different, result.Level, name)
+	assert.NotEmpty(t, result.Diff, name)
+	back, err := Compare(b, a)
+	require.NoError(t, err, name)
+	assert.Equal(t, Different, back.Level, "%s, the other way", name)
+}
+
+// swapNames swaps two names of the same length in a class's constant pool.
+func swapNames(t *testing.T, class []byte, x, y string) []byte {
+	t.Helper()
+	require.Len(t, y, len(x))
+	for _, name := range []string{x, y} {
+		require.Equal(t, 1, bytes.Count(class, []byte(name)), name)
+	}
+	swapped := bytes.Replace(class, []byte(x), []byte(y), 1)
+	at := bytes.Index(class, []byte(y))
+	copy(swapped[at:], x)
+	return swapped
 }
 
 func replace(old, text string) func(*variant) {
