@@ -51,7 +51,7 @@ func sumUp(dir string) (map[string]string, error) {
 			return nil
 		}
 		if !d.Type().IsRegular() {
-			return fmt.Errorf("%s is a %s; a bundle has regular files only", name, d.Type())
+			return exit.With(exit.Proof, fmt.Errorf("%s: expected a regular file, found %s; a bundle has nothing else", name, d.Type()))
 		}
 		sums[name], err = digestFile(path)
 		return err
@@ -75,7 +75,7 @@ func readSums(text []byte) (map[string]string, error) {
 	for line := range strings.Lines(string(text)) {
 		m := sumLine.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if m == nil || !filepath.IsLocal(m[2]) {
-			return nil, fmt.Errorf("%s: line %q is no digest and file name", SumsFile, line)
+			return nil, exit.With(exit.Proof, fmt.Errorf("%s: line %q is no digest and file name", SumsFile, line))
 		}
 		sums[m[2]] = m[1]
 	}

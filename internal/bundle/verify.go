@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +18,8 @@ import (
 	"observer-patch/internal/proof"
 )
 
-// Read reads what a bundle says of itself, after its sums were checked.
+// Read reads what a bundle says of itself, after its sums were checked, and holds jars and
+// diff against it.
 func Read(dir string) (Statement, error) {
 	if _, err := CheckSums(dir); err != nil {
 		return Statement{}, err
@@ -28,13 +28,18 @@ func Read(dir string) (Statement, error) {
 	if err != nil {
 		return Statement{}, err
 	}
-	return ReadProvenance(text)
+	s, err := ReadProvenance(text)
+	if err != nil {
+		return Statement{}, err
+	}
+	return s, s.accords(dir)
 }
 
 // Verify proves the jars of a bundle again: it compiles the files of its patch unpatched and
 // patched, and holds the jars in dir against the release's. The bundle's own proof must say
 // the same. What does not hold is exit code 4.
 func Verify(ctx context.Context, s Spec, dir string) (*proof.Verdict, error) {
+	skipped := s.NoProof
 	s.NoProof = false
 	modules, err := s.compile(ctx)
 	if err != nil {
@@ -48,19 +53,8 @@ func Verify(ctx context.Context, s Spec, dir string) (*proof.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, ProofFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return v, nil // built with --no-proof; its provenance says so
-	}
-	if err != nil {
+	if err := saysTheSame(dir, skipped, v); err != nil {
 		return nil, err
-	}
-	var said proof.Verdict
-	if err := json.Unmarshal(text, &said); err != nil {
-		return nil, fmt.Errorf("%s: %w", ProofFile, err)
-	}
-	if said.Level != v.Level {
-		return nil, exit.With(exit.Proof, fmt.Errorf("%s says %s, found %s", ProofFile, said.Level, v.Level))
 	}
 	return v, nil
 }
