@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -113,22 +114,9 @@ func fileOf(uri string) string {
 
 // entrySums gives the SHA-256 of every entry of a jar but folders.
 func entrySums(path string) (map[string]string, error) {
-	j, err := jar.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer j.Close()
-	entries, err := j.Entries()
-	if err != nil {
-		return nil, err
-	}
-	sums := make(map[string]string, len(entries))
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name, "/") {
-			sums[e.Name] = e.SHA256
-		}
-	}
-	return sums, nil
+	sums, err := jar.Digests(path)
+	maps.DeleteFunc(sums, func(name, _ string) bool { return strings.HasSuffix(name, "/") })
+	return sums, err
 }
 
 // classes gives the class entries of the changed jar.
@@ -142,7 +130,7 @@ func (j *distJar) classes() []string {
 	return out
 }
 
-// name says what the bundle is for.
+// String says what the bundle is for.
 func (d *dist) String() string {
 	set := "set " + d.what.Set
 	if d.what.Patch != "" {

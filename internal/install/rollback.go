@@ -39,12 +39,8 @@ func Rollback(ctx context.Context, o Options) (jars []Jar, err error) {
 	if s.Phase != installed {
 		r.Log.Warn("an interrupted run was found", "phase", s.Phase, "bundle", s.Bundle)
 	}
-	var names []string
-	for _, j := range s.Jars {
-		names = append(names, j.Name)
-	}
-	if found, _ := r.home.running(r.Proc, names); len(found) > 0 && !r.WhileRunning {
-		return nil, refused("process %d (%s) runs from %s; stop it, or say --while-running: it keeps the jars that it opened until it is restarted", found[0].PID, found[0].Main, r.home.Dir)
+	if err := r.free(s); err != nil {
+		return nil, err
 	}
 	back, err := r.missing(s)
 	if err != nil {

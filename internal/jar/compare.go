@@ -13,11 +13,11 @@ type Comparison struct {
 // Compare compares two jars entry by entry, by the SHA-256 of the unpacked content. Order,
 // times and packing do not count.
 func Compare(before, after string) (Comparison, error) {
-	a, err := digests(before)
+	a, err := Digests(before)
 	if err != nil {
 		return Comparison{}, err
 	}
-	b, err := digests(after)
+	b, err := Digests(after)
 	if err != nil {
 		return Comparison{}, err
 	}
@@ -43,7 +43,8 @@ func Compare(before, after string) (Comparison, error) {
 	return c, nil
 }
 
-func digests(path string) (map[string]string, error) {
+// Digests gives the SHA-256 of the unpacked content of every entry of a jar, by name.
+func Digests(path string) (map[string]string, error) {
 	j, err := Open(path)
 	if err != nil {
 		return nil, err

@@ -71,16 +71,17 @@ func readSide(files []patch.File, entry string, class []byte, after bool) (*side
 	if s.origin, err = readOrigin(class); err != nil {
 		return nil, err
 	}
-	best := -1
+	found := false
 	for _, f := range files {
-		// The package usually is the folder; where two files have one name it decides.
-		if dir := path.Dir(entry); path.Base(f.Path) == s.origin.file && (best < 0 || strings.HasSuffix(path.Dir(f.Path), dir)) {
-			best = len(dir)
-			s.reach = reaches(f, after)
-			s.newFile = ""
-			if f.Before == nil && len(f.Edits) == 1 {
-				s.newFile = f.Edits[0].Owner
-			}
+		// The package usually is the folder; where several files have one name it decides.
+		if path.Base(f.Path) != s.origin.file || found && !strings.HasSuffix(path.Dir(f.Path), path.Dir(entry)) {
+			continue
+		}
+		found = true
+		s.reach = reaches(f, after)
+		s.newFile = ""
+		if f.Before == nil && len(f.Edits) == 1 {
+			s.newFile = f.Edits[0].Owner
 		}
 	}
 	return s, nil
@@ -119,106 +120,10 @@ func (o *ownership) class(entry string, before, after *side) {
 	o.owners[entry] = slices.Sorted(maps.Keys(owners))
 }
 
-// methodDiff is a method that is not the same in both builds.
-type methodDiff struct {
-	what   string // changed, added or removed
-	method classfile.Method
-	side   *side
-}
-
-// diffMethods pairs the methods of two builds: by name and descriptor, and generated ones,
-// whose numbers mean nothing, by what they do.
-func diffMethods(before, after *side) []methodDiff {
-	old, used := map[string]classfile.Method{}, map[string]bool{}
-	var pool []string // keys of generated methods
-	if before != nil {
-		for _, m := range before.outline.Methods {
-			old[m.Name+m.Descriptor] = m
-			if generated(m) {
-				pool = append(pool, m.Name+m.Descriptor)
-			}
-		}
-	}
-	var diffs []methodDiff
-	if after != nil {
-		for _, m := range after.outline.Methods {
-			key := m.Name + m.Descriptor
-			if generated(m) {
-				i := slices.IndexFunc(pool, func(k string) bool { return !used[k] && old[k].Digest == m.Digest && old[k].Of == m.Of })
-				if i >= 0 {
-					used[pool[i]] = true
-					continue
-				}
-				diffs = append(diffs, methodDiff{"added", m, after})
-				continue
-			}
-			o, had := old[key]
-			used[key] = true
-			switch {
-			case !had:
-				diffs = append(diffs, methodDiff{"added", m, after})
-			case o.Digest != m.Digest:
-				diffs = append(diffs, methodDiff{"changed", m, after})
-			}
-		}
-	}
-	if before != nil {
-		for _, m := range before.outline.Methods {
-			if !used[m.Name+m.Descriptor] {
-				diffs = append(diffs, methodDiff{"removed", m, before})
-			}
-		}
-	}
-	return diffs
-}
-
-func generated(m classfile.Method) bool {
-	return m.Of != "" || strings.HasPrefix(m.Name, "access$") || strings.HasPrefix(m.Name, "lambda$")
-}
-
-// owners gives the hooks in whose source member a method stands. An initialiser has the
-// lines of many members: only those of edits, and of members that it runs, count.
-func (d methodDiff) owners() []string {
-	if d.side.newFile != "" {
-		return []string{d.side.newFile}
-	}
-	lines := d.side.origin.lines[d.method.Name+d.method.Descriptor]
-	init := d.method.Name == "<init>" || d.method.Name == "<clinit>"
-	var out []string
-	for _, r := range d.side.reach {
-		in := func(s span) bool { return slices.ContainsFunc(lines, s.has) }
-		if in(r.edit) || (!init || !r.method) && in(r.member) {
-			out = append(out, r.owner)
-		}
-		// Abstract methods and bridges have no lines: the hook that writes their name.
-		if len(lines) == 0 && !init && says(r.text, d.method.Name) {
-			out = append(out, r.owner)
-		}
-	}
-	return unique(out)
-}
-
-// inherited gives the owners of the generated methods that an initialiser or the table of
-// lambdas refers to, where those changed.
-func inherited(d methodDiff, changes []Method) []string {
-	var out []string
-	for _, c := range changes {
-		for _, m := range d.side.outline.Methods {
-			if m.Name == c.Name && m.Descriptor == c.Desc && slices.Contains(m.Callers, d.method.Name+d.method.Descriptor) {
-				out = append(out, c.Owners...)
-			}
-		}
-		// A lambda that is gone has left the table of the patched class.
-		if d.method.Name == "$deserializeLambda$" && c.Change == "removed" && strings.HasPrefix(c.Name, "$anonfun$") {
-			out = append(out, c.Owners...)
-		}
-	}
-	return unique(out)
-}
-
 // parts accounts for fields and the class's own header. A new field belongs to the hook that
-// writes its name, a changed one to a hook that does so in place of a line of upstream's. A header (members listed in attributes, scalac's signature, nested
-// classes) changes only together with something that has an owner in the same source file.
+// writes its name, a changed one to a hook that does so in place of a line of upstream's. A
+// header (members listed in attributes, scalac's signature, nested classes) changes only
+// together with something that has an owner in the same source file.
 func (o *ownership) parts(entry string, before, after *side, owners map[string]bool) {
 	old, now := map[string]string{}, map[string]string{}
 	var reach []reach
@@ -283,39 +188,6 @@ func says(text, name string) bool {
 		return false
 	}
 	return regexp.MustCompile(`(?:^|\W)` + regexp.QuoteMeta(name) + `(?:\W|$)`).MatchString(text)
-}
-
-// strayLines finds lines that differ between the two texts outside every edit.
-func strayLines(f patch.File) []string {
-	if f.Before == nil {
-		return nil
-	}
-	before, after := strings.SplitAfter(string(f.Before), "\n"), strings.SplitAfter(string(f.After), "\n")
-	at := [2]int{1, 1}
-	same := func(upTo int) []string {
-		for ; at[0] < upTo; at[0], at[1] = at[0]+1, at[1]+1 {
-			if at[0] > len(before) || at[1] > len(after) || before[at[0]-1] != after[at[1]-1] {
-				return []string{fmt.Sprintf("%s:%d: the text differs from upstream's line %d outside every hook", f.Path, at[1], at[0])}
-			}
-		}
-		return nil
-	}
-	for _, e := range f.Edits {
-		if bad := same(e.OldLines.First); bad != nil {
-			return bad
-		}
-		if at[1] != e.NewLines.First {
-			return []string{fmt.Sprintf("%s: hook %s is said to be at line %d, expected line %d", f.Path, e.Owner, e.NewLines.First, at[1])}
-		}
-		at = [2]int{at[0] + e.OldLines.Count, at[1] + e.NewLines.Count}
-	}
-	if bad := same(len(before) + 1); bad != nil {
-		return bad
-	}
-	if at[1] != len(after)+1 {
-		return []string{fmt.Sprintf("%s:%d: lines after the end of upstream's text that no hook has", f.Path, at[1])}
-	}
-	return nil
 }
 
 func unique(list []string) []string {
