@@ -82,7 +82,10 @@ func (a *applyFlags) run(ctx context.Context, env *Env) ([]written, error) {
 		return nil, err
 	}
 	row, err := a.write(ctx, name, a.out, tree, t, nil)
-	return []written{row}, err
+	if err != nil {
+		return nil, err
+	}
+	return []written{row}, nil
 }
 
 // foreignOrReversed gives the change that --patch or --reverse stands for, and its name.
@@ -144,8 +147,11 @@ func (a *applyFlags) hooks(ctx context.Context, env *Env) ([]written, error) {
 			env.Log.Warn("left out, because they are no regular files", "paths", tree.LeftOut)
 		}
 		row, err := a.write(ctx, p.Target.String(), out, tree, p.Tree, diff)
+		if err != nil {
+			return err
+		}
 		rows = append(rows, row)
-		return err
+		return nil
 	})
 	if err != nil {
 		return rows, err

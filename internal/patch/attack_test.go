@@ -154,3 +154,11 @@ func FuzzStrictApplyNeverPanicsAndStaysInTheTree(f *testing.F) {
 		tree.Summary()
 	})
 }
+
+func TestAFileWithoutHunksIsADamagedPatch(t *testing.T) {
+	_, err := patch.ApplyDiff(fileSystem([]byte("f\n")), []byte("--- a/b/G.scala\n+++ b/b/G.scala\n"))
+	assert.ErrorContains(t, err, "it names b/G.scala and has no hunk for it")
+	tree, err := patch.ApplyDiff(fileSystem([]byte("f\n")), []byte("diff --git a/b/E b/b/E\nnew file mode 100644\nindex 0..1\n"))
+	require.NoError(t, err, "a new empty file has none")
+	assert.Len(t, tree.Files, 1)
+}

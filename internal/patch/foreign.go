@@ -38,6 +38,9 @@ func ApplyDiff(fsys fs.FS, text []byte) (Tree, error) {
 		seen[name] = true
 		var before []byte
 		if !isNew {
+			if len(d.Hunks) == 0 {
+				return Tree{}, fmt.Errorf("the patch is damaged: it names %s and has no hunk for it", name)
+			}
 			if before, err = fs.ReadFile(fsys, name); err != nil {
 				return Tree{}, fmt.Errorf("the patch changes a file that the tree does not have: %w", err)
 			}
