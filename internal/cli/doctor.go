@@ -11,7 +11,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"observer-patch/internal/exit"
 	"observer-patch/internal/install"
 )
 
@@ -30,7 +29,7 @@ notes do not count. docs/install.md lists the codes of the findings.`,
 				return err
 			}
 			if x.Home == "" {
-				return exit.With(exit.Usage, fmt.Errorf("--kafka-home is missing; expected the folder with bin, config and libs"))
+				return noHome()
 			}
 			r, err := install.Examine(cmd.Context(), x)
 			if err != nil {

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"observer-patch/internal/bundle"
 	"observer-patch/internal/exit"
 	"observer-patch/internal/install"
 )
@@ -29,13 +28,18 @@ func (h *homeFlags) flags(cmd *cobra.Command) {
 	formatFlag(cmd, &h.format)
 }
 
+// noHome is the error of a command without --kafka-home.
+func noHome() error {
+	return exit.With(exit.Usage, errors.New("--kafka-home is missing; expected the folder with bin, config and libs"))
+}
+
 // run checks the flags, does the work and prints what became of the jars.
 func (h *homeFlags) run(ctx context.Context, env *Env, work func(context.Context, install.Options) ([]install.Jar, error)) error {
 	if err := checkFormat(h.format); err != nil {
 		return err
 	}
 	if h.Home == "" {
-		return exit.With(exit.Usage, fmt.Errorf("--kafka-home is missing; expected the folder with bin, config and libs"))
+		return noHome()
 	}
 	h.Proc, h.Log = procDir, env.Log
 	rows, err := work(ctx, h.Options)
@@ -50,7 +54,7 @@ func (h *homeFlags) run(ctx context.Context, env *Env, work func(context.Context
 
 func newInstallCommand(env *Env) *cobra.Command {
 	var h homeFlags
-	var signer, signers string
+	var sig signatureFlags
 	cmd := &cobra.Command{
 		Use:   "install BUNDLE --kafka-home DIR",
 		Short: "Put a bundle's changed jars in the place of the release's own in a Kafka home",
@@ -62,36 +66,23 @@ for brokers until they are restarted, and nothing for the cluster until there is
 identity file.
 
 A run that was killed leaves a journal: the next install or rollback undoes it first.`,
-		Args: usageArgs(1, "a bundle"),
+		Args: oneArgument("a bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if (signer == "") != (signers == "") {
-				return exit.With(exit.Usage, fmt.Errorf("--signer and --allowed-signers go together"))
+			if err := sig.complete(); err != nil {
+				return err
 			}
 			h.Dist = args[0]
 			return h.run(cmd.Context(), env, func(ctx context.Context, o install.Options) ([]install.Jar, error) {
-				if signer != "" {
-					if err := bundle.CheckSignature(ctx, o.Dist, signers, signer); err != nil {
-						return nil, err
-					}
+				if err := sig.check(ctx, o.Dist); err != nil {
+					return nil, err
 				}
 				return install.Install(ctx, o)
 			})
 		},
 	}
 	h.flags(cmd)
-	cmd.Flags().StringVar(&signer, "signer", "", "identity that must have signed, as in the allowed signers file")
-	cmd.Flags().StringVar(&signers, "allowed-signers", "", "allowed signers file of ssh-keygen; with --signer")
+	sig.flags(cmd.Flags())
 	return cmd
-}
-
-// usageArgs wants exactly n arguments; another number is a usage error.
-func usageArgs(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return exit.With(exit.Usage, fmt.Errorf("expected %s, found %d arguments", what, len(args)))
-		}
-		return nil
-	}
 }
 
 func swappedTable(w table.Writer, rows []install.Jar) {

@@ -11,7 +11,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"observer-patch/internal/exit"
 	"observer-patch/internal/lab/evidence"
 	"observer-patch/internal/lab/scenario"
 )
@@ -80,7 +79,7 @@ func newLabRecheckCommand(env *Env) *cobra.Command {
 compare it with the stored result. A difference is exit code 1. With --rewrite the computed
 results take the place of the stored ones, pages included: for events that were recorded
 before a rule was mended.`,
-		Args: exactly(1, "the folder with runs"),
+		Args: oneArgument("the folder with runs"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
@@ -141,7 +140,7 @@ func newLabReportCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Join the runs below a folder into one page with the matrix",
-		Args:  exactly(1, "the folder with runs"),
+		Args:  oneArgument("the folder with runs"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dirs, err := evidence.Find(args[0])
 			if err != nil {
@@ -168,16 +167,6 @@ func newLabReportCommand(env *Env) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write the page to this file, e.g. DIR/README.md; default: standard output")
 	return cmd
-}
-
-// exactly asks for n arguments and says what they should be.
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return exit.With(exit.Usage, fmt.Errorf("%d arguments: expected %d, %s", len(args), n, what))
-		}
-		return nil
-	}
 }
 
 // bundleDir finds the bundle that serves a leg: that of the mode itself, or the one for both modes.

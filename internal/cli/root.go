@@ -83,6 +83,16 @@ func wrongArgumentsAreUsage(parent *cobra.Command) {
 	}
 }
 
+// oneArgument wants exactly one argument, and says what it should be.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("expected %s, found %d arguments", what, len(args))
+		}
+		return nil
+	}
+}
+
 // commands lists every command, in the order of the help page's groups.
 func commands(env *Env) []*cobra.Command {
 	return []*cobra.Command{

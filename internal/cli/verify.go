@@ -12,7 +12,6 @@ import (
 
 	"observer-patch/internal/anchor"
 	"observer-patch/internal/bundle"
-	"observer-patch/internal/exit"
 	"observer-patch/internal/patch"
 	"observer-patch/internal/source"
 )
@@ -37,8 +36,7 @@ type verifyFlags struct {
 	format   string
 	home     string
 	whole    bool
-	signer   string
-	signers  string
+	sig      signatureFlags
 }
 
 func newVerifyCommand(env *Env) *cobra.Command {
@@ -70,22 +68,21 @@ With --signer the signature of SHA256SUMS is checked against --allowed-signers.`
 	formatFlag(cmd, &v.format)
 	f.StringVar(&v.home, "kafka-home", "", "compare the jars in this Kafka home's libs folder too")
 	f.BoolVar(&v.whole, "whole", false, "compile whole modules and compare class by class (minutes)")
-	f.StringVar(&v.signer, "signer", "", "identity that must have signed, as in the allowed signers file")
-	f.StringVar(&v.signers, "allowed-signers", "", "allowed signers file of ssh-keygen; with --signer")
+	v.sig.flags(f)
 	return cmd
 }
 
 func (v *verifyFlags) run(ctx context.Context, env *Env, dir string) ([]checked, error) {
 	rows := []checked{}
 	say := func(check, result string) { rows = append(rows, checked{dir, check, result}) }
-	if (v.signer == "") != (v.signers == "") {
-		return rows, exit.With(exit.Usage, fmt.Errorf("--signer and --allowed-signers go together"))
+	if err := v.sig.complete(); err != nil {
+		return rows, err
 	}
-	if v.signer != "" {
-		if err := bundle.CheckSignature(ctx, dir, v.signers, v.signer); err != nil {
-			return rows, err
-		}
-		say("signature", "signed by "+v.signer)
+	if err := v.sig.check(ctx, dir); err != nil {
+		return rows, err
+	}
+	if v.sig.signer != "" {
+		say("signature", "signed by "+v.sig.signer)
 	}
 	return rows, withBundle(ctx, env, dir, &v.src, &v.compiler, func(s bundle.Spec, tree *source.Tree) error {
 		say("SHA256SUMS", "match")
