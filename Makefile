@@ -62,7 +62,7 @@ mutation:
 arm64: build
 	ci/arm64-build $(TOOL) $(VERSION)
 
-## bench: the figures of the README, measured in one run
+## bench: how long check, build and verify take, measured in one run
 bench: build
 	ci/bench $(TOOL)
 
