@@ -256,7 +256,7 @@ func TestRefusals(t *testing.T) {
 		"the jar is a symbolic link":      {both(rename(installtest.Core, ".hidden"), func(s *site) { require.NoError(s.t, os.Symlink(".hidden", s.lib(installtest.Core))) }), exit.Refused, "is a symbolic link"},
 		"a journal of a later version":    {journal(`{"version":2}`), exit.Refused, "has version 2, expected 1"},
 		"a journal that leads outside":    {journal(`{"version":1,"phase":"installing","jars":[{"name":"../../x"}]}`), exit.Refused, "which is no file name"},
-		"a journal that cannot be parsed": {journal(`{`), exit.Failed, "is damaged"},
+		"a journal that cannot be parsed": {journal(`{`), exit.Failed, "put the jars of its folder originals back into libs by hand, then remove"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)

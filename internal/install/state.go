@@ -63,7 +63,7 @@ func (h *Home) readState() (*state, error) {
 	}
 	var s state
 	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("journal %s is damaged: %w", path, err)
+		return nil, fmt.Errorf("journal %s is damaged: %w; put the jars of its folder originals back into libs by hand, then remove %s", path, err, filepath.Dir(path))
 	}
 	if s.Version != stateVersion {
 		return nil, refused("journal %s has version %d, expected %d: written by another version of observer-patch; use that one", path, s.Version, stateVersion)
