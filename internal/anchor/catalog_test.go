@@ -34,6 +34,8 @@ func TestEveryMistakeInTheCatalogIsNamedWithFileAndLine(t *testing.T) {
 		"unknown field":         {head + "  colour: red\n  places: [{before: x}]\n", body, `anchors/Pond.yaml:6: unknown field "colour"`},
 		"unknown place field":   {head + "  places:\n  - before: x\n    beside: y\n", body, `anchors/Pond.yaml:8: unknown field "beside"`},
 		"no YAML":               {"file: [\n", body, "anchors/Pond.yaml:1: "},
+		"empty file":            {"", body, "anchors/Pond.yaml: the file is empty"},
+		"only a comment":        {"# ducks\n", body, "anchors/Pond.yaml: the file is empty"},
 		"two documents":         {head + "  places: [{before: x}]\n---\nfile: b\n", body, "expected one YAML document, found 2"},
 		"bad path":              {strings.Replace(head, "a/Pond.scala", "../Pond.scala", 1) + "  places: [{before: x}]\n", body, `file "../Pond.scala": expected upstream's path`},
 		"bad id":                {strings.Replace(head, "duck", "Duck!", 1) + "  places: [{before: x}]\n  body: duck.scala\n", body, `anchors/Pond.yaml:3: id "Duck!"`},
@@ -149,4 +151,9 @@ func FuzzTheCatalogNeverPanics(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestACatalogWithoutHooksIsAMistake(t *testing.T) {
+	_, err := anchor.ReadCatalog(data("patches/duck.scala", "quack()\n"))
+	assert.ErrorContains(t, err, "no file anchors/*.yaml")
 }

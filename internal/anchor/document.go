@@ -120,7 +120,10 @@ func parseDocument(name string, text []byte) (*document, error) {
 	if err != nil {
 		return nil, positioned(name, err)
 	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil, fmt.Errorf("%s: the file is empty; expected file and hooks as docs/hooks.md says, or no file", name)
+	}
+	if len(file.Docs) != 1 {
 		return nil, fmt.Errorf("%s: expected one YAML document, found %d; write one file per upstream file", name, len(file.Docs))
 	}
 	var d document

@@ -24,6 +24,9 @@ func ReadCatalog(fsys fs.FS) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(names) == 0 {
+		return nil, errors.New("no file anchors/*.yaml: expected one for each upstream file that is changed, as docs/hooks.md says")
+	}
 	r := reader{fsys: fsys}
 	var c Catalog
 	for _, name := range names { // Glob sorts them
