@@ -88,14 +88,14 @@ func writeLock(env *Env, lock *release.Lock, before int) error {
 		return err
 	}
 	if bytes.Equal(old, text) {
-		fmt.Fprintf(env.Out, "%s is complete: %d files\n", path, before)
-		return nil
+		_, err := fmt.Fprintf(env.Out, "%s is complete: %d files\n", path, before)
+		return err
 	}
 	if err := renameio.WriteFile(path, text, 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	fmt.Fprintf(env.Out, "%s: %d files, %d of them new\n", path, len(lock.Digests), len(lock.Digests)-before)
-	return nil
+	_, err = fmt.Fprintf(env.Out, "%s: %d files, %d of them new\n", path, len(lock.Digests), len(lock.Digests)-before)
+	return err
 }
 
 func checkLock(out io.Writer, resolver *maven.Resolver, releases []release.Release, lock *release.Lock) error {
@@ -103,6 +103,6 @@ func checkLock(out io.Writer, resolver *maven.Resolver, releases []release.Relea
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "versions.lock has all lists of %d releases; %d files checked, %d not on this machine\n", len(releases), found.Checked, found.Absent)
-	return nil
+	_, err = fmt.Fprintf(out, "versions.lock has all lists of %d releases; %d files checked, %d not on this machine\n", len(releases), found.Checked, found.Absent)
+	return err
 }
