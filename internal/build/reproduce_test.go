@@ -95,8 +95,8 @@ func (k kitchen) unit(version, path string) (build.Unit, build.Module) {
 }
 
 // Each row but the right ones is one thing that an unpatched rebuild can get wrong. File and
-// compiler are ones where it matters: of Partition of 4.1.0, made by scalac 2.13.16, 2.13.15 gives
-// nothing that the proof could object to, as the two do the same there.
+// compiler are ones where it matters: 2.13.15 in place of 2.13.16 gives the release's own bytes of
+// Partition of 4.1.0, and no comparison could tell.
 func TestTheProofTellsTheRightCompilationFromNearOnes(t *testing.T) {
 	k := newKitchen(t)
 	const partition, replicaManager = "core/src/main/scala/kafka/cluster/Partition.scala", "core/src/main/scala/kafka/server/ReplicaManager.scala"
