@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,38 +16,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	observerpatch "observer-patch"
-	"observer-patch/internal/cache"
 	"observer-patch/internal/jar"
 	"observer-patch/internal/maven"
-	"observer-patch/internal/release"
+	"observer-patch/internal/maven/maventest"
 )
 
 // classesOf unpacks the classes of a release's own jars, by artifact.
 func classesOf(t testing.TB, version string, artifacts ...string) map[string][]byte {
 	t.Helper()
-	text, err := fs.ReadFile(observerpatch.Data(), "versions.lock")
-	require.NoError(t, err)
-	lock, err := release.ReadLock(text, "versions.lock")
-	require.NoError(t, err)
-	all, err := lock.Artifacts(version, "classpath/2.13")
-	require.NoError(t, err)
-	var wanted []release.LockedArtifact
-	for _, a := range all {
-		for _, artifact := range artifacts {
-			if a.Coordinates.Artifact == artifact && a.Coordinates.Classifier == "" {
-				wanted = append(wanted, a)
-			}
-		}
-	}
-	require.Len(t, wanted, len(artifacts))
-	dir, err := cache.Dir(os.Getenv)
-	require.NoError(t, err)
-	c, err := cache.Open(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	found, err := (&maven.Resolver{Cache: c, Client: maven.Client{}}).Resolve(t.Context(), wanted)
-	require.NoError(t, err)
+	found := maventest.Resolve(t.Context(), t, version, "classpath/2.13", func(c maven.Coordinates) bool {
+		return c.Classifier == "" && slices.Contains(artifacts, c.Artifact)
+	})
+	require.Len(t, found, len(artifacts))
 	classes := make(map[string][]byte)
 	for _, a := range found {
 		j, err := jar.Open(a.Path)

@@ -2,7 +2,6 @@ package jar_test
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -11,31 +10,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	observerpatch "observer-patch"
-	"observer-patch/internal/cache"
 	"observer-patch/internal/jar"
-	"observer-patch/internal/maven"
-	"observer-patch/internal/release"
+	"observer-patch/internal/maven/maventest"
 )
 
 // closure gives the paths of a release's class path by file name.
 func closure(t *testing.T, version string) map[string]string {
 	t.Helper()
-	text, err := fs.ReadFile(observerpatch.Data(), "versions.lock")
-	require.NoError(t, err)
-	lock, err := release.ReadLock(text, "versions.lock")
-	require.NoError(t, err)
-	wanted, err := lock.Artifacts(version, "classpath/2.13")
-	require.NoError(t, err)
-	dir, err := cache.Dir(os.Getenv)
-	require.NoError(t, err)
-	c, err := cache.Open(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	found, err := (&maven.Resolver{Cache: c, Client: maven.Client{}}).Resolve(t.Context(), wanted)
-	require.NoError(t, err)
 	paths := make(map[string]string)
-	for _, a := range found {
+	for _, a := range maventest.Resolve(t.Context(), t, version, "classpath/2.13", nil) {
 		paths[a.Coordinates.File()] = a.Path
 	}
 	return paths
