@@ -2,7 +2,6 @@ package kerneltest_test
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	observerpatch "observer-patch"
 	"observer-patch/internal/anchor"
 	"observer-patch/internal/build"
-	"observer-patch/internal/cache"
+	"observer-patch/internal/maven/maventest"
 	"observer-patch/internal/patch"
 	"observer-patch/internal/release"
 	"observer-patch/internal/source"
@@ -24,26 +23,12 @@ import (
 // without is left out, if it is not empty.
 func newCore(ctx context.Context, t *testing.T, version, without string) *kernel {
 	t.Helper()
-	matrixText, err := fs.ReadFile(observerpatch.Data(), "versions.yaml")
-	require.NoError(t, err)
-	matrix, err := release.ReadMatrix(matrixText, "versions.yaml")
-	require.NoError(t, err)
-	lockText, err := fs.ReadFile(observerpatch.Data(), "versions.lock")
-	require.NoError(t, err)
-	lock, err := release.ReadLock(lockText, "versions.lock")
-	require.NoError(t, err)
-	dir, err := cache.Dir(os.Getenv)
-	require.NoError(t, err)
-	c, err := cache.Open(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	jdk, err := toolchain.FindJDK(toolchain.Want{Major: 17}, os.Getenv)
 	require.NoError(t, err)
-	sources, err := source.Maven(locked(ctx, t, lock, c, version, "source"))
+	sources, err := source.Maven(maventest.Resolve(ctx, t, version, "source", nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sources.Close()) })
-	target, err := matrix.Target(version, "", "2.13", string(release.Full))
-	require.NoError(t, err)
+	target := targetOf(t, version, release.Full)
 	catalog, err := anchor.ReadCatalog(observerpatch.Data())
 	require.NoError(t, err)
 	plan, err := patch.Make(sources.FS, catalog, target)
@@ -54,9 +39,9 @@ func newCore(ctx context.Context, t *testing.T, version, without string) *kernel
 	k := &kernel{version: version, jdk: jdk, dir: t.TempDir()}
 	in := build.Inputs{
 		Target: target, Tree: plan.Tree, Upstream: sources.FS, Jars: map[string]build.Library{}, SkipUnpatched: true,
-		Scala: lock.Releases[version].Scalac["2.13"], Tools: build.Tools{JDK: jdk, Getenv: os.Getenv},
+		Scala: maventest.Lock(t).Releases[version].Scalac["2.13"], Tools: build.Tools{JDK: jdk, Getenv: os.Getenv},
 	}
-	for _, a := range locked(ctx, t, lock, c, version, "classpath/2.13") {
+	for _, a := range maventest.Resolve(ctx, t, version, "classpath/2.13", nil) {
 		lib := build.Library{Path: a.Path, SHA256: a.SHA256}
 		in.Classpath = append(in.Classpath, lib)
 		k.classPath = append(k.classPath, a.Path)
@@ -66,7 +51,7 @@ func newCore(ctx context.Context, t *testing.T, version, without string) *kernel
 			}
 		}
 	}
-	for _, a := range locked(ctx, t, lock, c, version, "scalac/2.13") {
+	for _, a := range maventest.Resolve(ctx, t, version, "scalac/2.13", nil) {
 		in.Scalac = append(in.Scalac, build.Library{Path: a.Path, SHA256: a.SHA256})
 	}
 	modules, err := build.Overlay(ctx, in)
@@ -79,7 +64,7 @@ func newCore(ctx context.Context, t *testing.T, version, without string) *kernel
 			require.NoError(t, os.WriteFile(name, class, 0o644))
 		}
 	}
-	for _, a := range locked(ctx, t, lock, c, version, "test") {
+	for _, a := range maventest.Resolve(ctx, t, version, "test", nil) {
 		k.classPath = append(k.classPath, a.Path)
 	}
 	k.classPath = append([]string{classes}, k.classPath...)

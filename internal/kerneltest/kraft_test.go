@@ -20,8 +20,7 @@ import (
 
 	observerpatch "observer-patch"
 	"observer-patch/internal/anchor"
-	"observer-patch/internal/cache"
-	"observer-patch/internal/maven"
+	"observer-patch/internal/maven/maventest"
 	"observer-patch/internal/patch"
 	"observer-patch/internal/release"
 	"observer-patch/internal/source"
@@ -44,59 +43,43 @@ type kernel struct {
 	env []string
 }
 
-// locked gives the files of the uses of a release, resolved.
-func locked(ctx context.Context, t *testing.T, lock *release.Lock, c *cache.Cache, version string, uses ...string) []maven.Artifact {
+// targetOf gives a release's target with Scala 2.13, in its first mode.
+func targetOf(t *testing.T, version string, set release.Set) release.Target {
 	t.Helper()
-	var out []maven.Artifact
-	for _, use := range uses {
-		wanted, err := lock.Artifacts(version, use)
-		require.NoError(t, err)
-		found, err := (&maven.Resolver{Cache: c, Client: maven.Client{}}).Resolve(ctx, wanted)
-		require.NoError(t, err)
-		out = append(out, found...)
-	}
-	return out
+	text, err := fs.ReadFile(observerpatch.Data(), "versions.yaml")
+	require.NoError(t, err)
+	matrix, err := release.ReadMatrix(text, "versions.yaml")
+	require.NoError(t, err)
+	target, err := matrix.Target(version, "", "2.13", string(set))
+	require.NoError(t, err)
+	return target
 }
 
 // newKernel patches and compiles the metadata module of a release, warnings being errors. The
 // hooks in without are left out.
 func newKernel(ctx context.Context, t *testing.T, version string, set release.Set, without ...string) *kernel {
 	t.Helper()
-	matrixText, err := fs.ReadFile(observerpatch.Data(), "versions.yaml")
-	require.NoError(t, err)
-	matrix, err := release.ReadMatrix(matrixText, "versions.yaml")
-	require.NoError(t, err)
-	lockText, err := fs.ReadFile(observerpatch.Data(), "versions.lock")
-	require.NoError(t, err)
-	lock, err := release.ReadLock(lockText, "versions.lock")
-	require.NoError(t, err)
-	dir, err := cache.Dir(os.Getenv)
-	require.NoError(t, err)
-	c, err := cache.Open(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	jdk, err := toolchain.FindJDK(toolchain.Want{Major: 17}, os.Getenv)
 	require.NoError(t, err)
 
 	k := &kernel{version: version, jdk: jdk, dir: t.TempDir()}
-	for _, a := range locked(ctx, t, lock, c, version, "classpath/2.13") {
+	for _, a := range maventest.Resolve(ctx, t, version, "classpath/2.13", nil) {
 		k.classPath = append(k.classPath, a.Path)
 	}
 	testsOf := version
-	if _, known := lock.Releases[version].Uses["test"]; !known {
+	if _, known := maventest.Lock(t).Releases[version].Uses["test"]; !known {
 		testsOf = withTestJars[0] // for JUnit alone
 	}
-	for _, a := range locked(ctx, t, lock, c, testsOf, "test") {
+	for _, a := range maventest.Resolve(ctx, t, testsOf, "test", nil) {
 		if testsOf == version || strings.HasPrefix(a.Coordinates.Artifact, "junit-platform-console") {
 			k.classPath = append(k.classPath, a.Path)
 		}
 	}
 
-	sources, err := source.Maven(locked(ctx, t, lock, c, version, "source"))
+	sources, err := source.Maven(maventest.Resolve(ctx, t, version, "source", nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sources.Close()) })
-	target, err := matrix.Target(version, "", "2.13", string(set))
-	require.NoError(t, err)
+	target := targetOf(t, version, set)
 	files := patched(t, sources.FS, target, filepath.Join(k.dir, "sources"), without)
 	classes := filepath.Join(k.dir, "classes")
 	classRelease := "17"
