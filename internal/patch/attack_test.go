@@ -124,6 +124,20 @@ func TestAnOutputFolderWithSomethingInItIsLeftAlone(t *testing.T) {
 	assert.FileExists(t, mine)
 }
 
+func TestOfTwoRunsIntoOneFolderTheSecondIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	write := func(tmp string) error { return os.WriteFile(filepath.Join(tmp, "f"), []byte("x"), 0o644) }
+	err := patch.InNewDir(t.Context(), dir, func(tmp string) error {
+		require.NoError(t, patch.InNewDir(t.Context(), dir, write), "the first is done while the second writes")
+		return write(tmp)
+	})
+	assert.Equal(t, exit.Refused, exit.Code(err))
+	assert.ErrorIs(t, err, patch.ErrOccupied)
+	left, err := os.ReadDir(filepath.Dir(dir))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "nothing but the output is left")
+}
+
 func TestACancelledWriteLeavesNothing(t *testing.T) {
 	parent := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

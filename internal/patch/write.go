@@ -45,7 +45,12 @@ func InNewDir(ctx context.Context, dir string, fill func(tmp string) error) (err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return os.Rename(tmp, dir)
+	err = os.Rename(tmp, dir)
+	if errors.Is(err, fs.ErrExist) {
+		// Another run filled it meanwhile.
+		return exit.With(exit.Refused, fmt.Errorf("output %s: %w; remove it or choose another with --out", dir, ErrOccupied))
+	}
+	return err
 }
 
 // Write copies a tree into dir, which is empty, with the files of t in place of their
