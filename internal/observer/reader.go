@@ -188,19 +188,6 @@ func loses(old, now []int32) bool {
 	return slices.ContainsFunc(old, func(id int32) bool { return !slices.Contains(now, id) })
 }
 
-// Hash gives what the gauge ObserverIdsHash shows for ids in force, ascending: the same on
-// every node with the same ids, 0 for none (java.util.Arrays.hashCode).
-func Hash(ids []int32) int32 {
-	if len(ids) == 0 {
-		return 0
-	}
-	h := int32(1)
-	for _, id := range ids {
-		h = 31*h + id
-	}
-	return h
-}
-
 // list gives ids as Java prints an array.
 func list(ids []int32) string {
 	texts := make([]string, len(ids))
