@@ -63,15 +63,18 @@ func Overlay(ctx context.Context, in Inputs) ([]Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	units := make([]Unit, len(modules))
+	for i := range modules {
+		if units[i], err = in.unit(&modules[i], unpatched, nil); err != nil {
+			return nil, err
+		}
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	if !in.SkipUnpatched {
 		// Last module first: core takes longest and needs nothing of the patched ones.
 		for i := len(modules) - 1; i >= 0; i-- {
-			u, ok, err := in.unit(&modules[i], unpatched, nil)
-			if err != nil {
-				return nil, err
-			}
-			if !ok {
+			u := units[i]
+			if len(u.Files) == 0 {
 				modules[i].Unpatched = &Output{}
 				continue
 			}
@@ -90,7 +93,7 @@ func Overlay(ctx context.Context, in Inputs) ([]Module, error) {
 		ahead := map[string][]byte{}
 		for i := range modules {
 			m := &modules[i]
-			u, _, err := in.unit(m, patched, ahead)
+			u, err := in.unit(m, patched, ahead)
 			if err != nil {
 				return err
 			}
@@ -155,9 +158,9 @@ const (
 	patched   = true
 )
 
-// unit makes the compilation of a module's files; false when there is nothing to compile
-// (only new files, unpatched).
-func (in Inputs) unit(m *Module, which bool, ahead map[string][]byte) (u Unit, some bool, err error) {
+// unit makes the compilation of a module's files. It has none when all are new and the
+// unpatched texts are asked for.
+func (in Inputs) unit(m *Module, which bool, ahead map[string][]byte) (u Unit, err error) {
 	u = Unit{Module: m.Name, Ahead: ahead, Classpath: in.Classpath, Own: m.Jar}
 	scala := false
 	for _, f := range m.Files {
@@ -174,9 +177,9 @@ func (in Inputs) unit(m *Module, which bool, ahead map[string][]byte) (u Unit, s
 	if !scala {
 		u.Options.Scalac, u.Options.Scala, u.Options.ScalaFlags = nil, "", nil
 	} else if u.Beside, err = beside(in.Upstream, m.Name, u.Files); err != nil {
-		return u, false, err
+		return u, err
 	}
-	return u, len(u.Files) > 0, nil
+	return u, nil
 }
 
 // finish computes what changes in the jar.
