@@ -103,13 +103,13 @@ func (d *digester) of(key string, debug bool, path []string) string {
 	}
 	if m.code != nil {
 		for i := range m.code.instructions {
-			lines = append(lines, m.code.instructions[i].line(d.names, func(o *operand) string {
+			lines = append(lines, sameLoad(m.code.instructions[i].line(d.names, func(o *operand) string {
 				text := o.shape
 				for _, ref := range o.refs {
 					text += " " + d.of(ref, debug, path)
 				}
 				return text
-			}))
+			})))
 		}
 		facts, tables, err := m.code.facts(m.code.number)
 		if err != nil {
@@ -125,6 +125,15 @@ func (d *digester) of(key string, debug bool, path []string) string {
 		known[key] = sum
 	}
 	return sum
+}
+
+// sameLoad writes ldc_w as ldc: which of the two a compiler takes depends on the constant's index, and
+// a hook elsewhere in the class can move that past 255.
+func sameLoad(line string) string {
+	if rest, wide := strings.CutPrefix(line, "ldc_w "); wide {
+		return "ldc " + rest
+	}
+	return line
 }
 
 // captureNumber is what scalac puts after the name of a captured variable; it counts through
