@@ -130,7 +130,11 @@ func (b *buildFlags) run(ctx context.Context, env *Env) ([]built, error) {
 			return nil
 		}
 		if b.lockTo != "" && !s.Foreign {
+			// Written after each target: an interrupted matrix keeps what it has found.
 			outputs.Targets[name] = made.Locked
+			if err := outputs.Write(b.lockTo); err != nil {
+				return err
+			}
 		}
 		row.Out, row.Jars = dir, made.Jars
 		if made.Verdict != nil {
@@ -143,11 +147,6 @@ func (b *buildFlags) run(ctx context.Context, env *Env) ([]built, error) {
 	})
 	if err != nil {
 		return rows, err
-	}
-	if b.lockTo != "" && !b.dryRun {
-		if err := outputs.Write(b.lockTo); err != nil {
-			return rows, err
-		}
 	}
 	return rows, joined(failed)
 }
