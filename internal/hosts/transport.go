@@ -1,0 +1,81 @@
+package hosts
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Transport reaches the identity file of one node. Close it.
+type Transport struct {
+	Node  Node
+	read  func(context.Context) (File, error)
+	write func(ctx context.Context, content []byte, expect File) error
+	close func() error
+}
+
+// Read gives the file as it is now; one that is not there is no error.
+func (t *Transport) Read(ctx context.Context) (File, error) {
+	f, err := t.read(ctx)
+	if err != nil {
+		return File{}, t.failed("read", err)
+	}
+	return f, nil
+}
+
+// Write replaces the file's content in one step, keeps its mode and owner, and reads it back. It
+// refuses with ErrChanged, and changes nothing, when the file is no longer what expect says; a
+// missing file is made, mode 0644. The Undo is valid also beside an error: Wrote is then nil
+// when nothing was changed.
+func (t *Transport) Write(ctx context.Context, content []byte, expect File) (Undo, error) {
+	u := Undo{Node: t.Node.ID, Before: expect}
+	if err := t.write(ctx, content, expect); err != nil {
+		if !errors.Is(err, ErrChanged) {
+			// The connection may have broken after the replacement.
+			if now, rerr := t.read(ctx); rerr == nil && now.Exists && bytes.Equal(now.Content, content) {
+				u.Wrote = content
+			}
+		}
+		return u, t.failed("write", err)
+	}
+	u.Wrote = content
+	now, err := t.read(ctx)
+	if err != nil {
+		return u, t.failed("read back", err)
+	}
+	if !now.Exists || !bytes.Equal(now.Content, content) {
+		return u, t.failed("read back", ErrChanged)
+	}
+	return u, nil
+}
+
+// Rollback puts back what a Write replaced. It refuses with ErrChanged when the file is not what
+// that Write left; an Undo whose Wrote is nil is done already. A file that was not there becomes
+// an empty one: a node that saw a list would hold on to it if the file went away.
+func (t *Transport) Rollback(ctx context.Context, u Undo) error {
+	if u.Wrote == nil {
+		return nil
+	}
+	now, err := t.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if !now.Exists || !bytes.Equal(now.Content, u.Wrote) {
+		return t.failed("roll back", ErrChanged)
+	}
+	_, err = t.Write(ctx, u.Before.Content, now)
+	return err
+}
+
+// Close ends connections.
+func (t *Transport) Close() error {
+	if t.close == nil {
+		return nil
+	}
+	return t.close()
+}
+
+func (t *Transport) failed(what string, err error) error {
+	return fmt.Errorf("%s %s on node %d (%s): %w", what, t.Node.File, t.Node.ID, t.Node.Transport.Kind, err)
+}
