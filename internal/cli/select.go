@@ -130,7 +130,7 @@ func (o *opener) tree(ctx context.Context, r release.Release) (*source.Tree, err
 	case "dir":
 		return source.Dir(o.flags.dir)
 	case "git":
-		spec := source.GitSpec{URL: o.flags.gitURL, Tag: r.Tag, Cache: o.resolver.Cache.Root(), Offline: o.flags.offline, Progress: o.env.Err}
+		spec := source.GitSpec{URL: o.flags.gitURL, Tag: r.Tag, Cache: o.resolver.Cache.Root(), Offline: o.flags.offline, Progress: progress(o.env.Err)}
 		if l := o.lock.Releases[r.String()]; l != nil {
 			spec.Commit = l.Commit
 			if spec.Commit == "" {
