@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,6 +33,13 @@ type Command struct {
 	Keep int
 	// Line, when set, is called with each line of the standard output as it comes.
 	Line func(line string)
+	// Log, when set, takes both outputs as they come, whole. When it fails the command is
+	// stopped and the error is the log's.
+	Log io.Writer
+	// Descendants ends, together with the group, every descendant that left it, such as a
+	// daemon in a session of its own; also after a command that ended by itself. They are
+	// known by a variable in their environment, which Linux shows; elsewhere only the group ends.
+	Descendants bool
 }
 
 // Result is what a process left.
@@ -42,6 +51,8 @@ type Result struct {
 	// Code is the exit code, -1 when a signal ended the process.
 	Code    int
 	Elapsed time.Duration
+	// Left counts the descendants that the command had left running and that were ended.
+	Left int
 }
 
 // Failure is the error of a process that ended with another code than 0.
@@ -69,20 +80,34 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("%s was not started: %w", filepath.Base(c.Path), err)
 	}
-	limited, cancel := ctx, context.CancelFunc(func() {})
+	unlogged, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	limited, cancel := unlogged, context.CancelFunc(func() {})
 	if c.Timeout > 0 {
-		limited, cancel = context.WithTimeout(ctx, c.Timeout)
+		limited, cancel = context.WithTimeout(unlogged, c.Timeout)
 	}
 	defer cancel()
 	keep := c.Keep
 	if keep == 0 {
 		keep = 1 << 20
 	}
-	stdout, stderr := &tail{max: keep, line: c.Line}, &tail{max: keep}
+	log := &logged{to: c.Log, fail: fail}
+	stdout, stderr := &tail{max: keep, line: c.Line, log: log}, &tail{max: keep, log: log}
 	cmd := exec.CommandContext(limited, c.Path, c.Args...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, c.Env, c.Stdin, stdout, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	var brood descendants
+	if c.Descendants {
+		brood = newDescendants()
+		if cmd.Env == nil {
+			cmd.Env = os.Environ()
+		}
+		cmd.Env = append(slices.Clone(cmd.Env), brood.variable())
+	}
+	cmd.Cancel = func() error {
+		brood.signal(syscall.SIGTERM)
+		return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+	}
 	cmd.WaitDelay = Grace
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
@@ -94,11 +119,19 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		// The group outlives its leader; an error says that nobody is left.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
+	left, lerr := brood.end()
 	r := Result{Stdout: stdout.kept, Stderr: stderr.kept, Cut: stdout.cut || stderr.cut,
-		Code: cmd.ProcessState.ExitCode(), Elapsed: time.Since(began)}
+		Code: cmd.ProcessState.ExitCode(), Elapsed: time.Since(began), Left: left}
+	if c.Descendants && errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // the command ended well; what kept its output open has been ended
+	}
 	name := filepath.Base(c.Path)
 	var exited *exec.ExitError
 	switch {
+	case log.failed() != nil:
+		return r, fmt.Errorf("%s was stopped, because its output could not be written: %w", name, log.failed())
+	case lerr != nil:
+		return r, fmt.Errorf("%s: %w", name, errors.Join(err, lerr))
 	case ctx.Err() != nil && err != nil:
 		return r, fmt.Errorf("%s was stopped: %w", name, ctx.Err())
 	case limited.Err() != nil && err != nil:
@@ -119,10 +152,12 @@ type tail struct {
 	cut  bool
 	line func(string)
 	part []byte
+	log  *logged
 }
 
 // Write takes everything and never fails, so that the process is never blocked by it.
 func (t *tail) Write(p []byte) (int, error) {
+	t.log.write(p)
 	t.kept = append(t.kept, p...)
 	// Twice the bound before cutting keeps the cost of copying linear.
 	if len(t.kept) > 2*t.max {
