@@ -1,0 +1,65 @@
+package observer
+
+import (
+	"fmt"
+	"slices"
+)
+
+// InForce gives the ids that the controllers' majority and every live broker agree on. A node that
+// does not hold a Kafka process alive may have an old list and is not asked. Refusals say why the
+// ids are not certain; the ids are then the controllers', for display only.
+//
+// A file is what a node is told, not what it has read: readers follow within a second or so.
+func (s Snapshot) InForce() ([]int32, []Refusal) {
+	var refusals []Refusal
+	var ids []int32
+	known := false
+	controllers, answered := 0, 0
+	differ := func(n Node) {
+		refusals = append(refusals, Refusal{Rule: RuleDiffer, Reason: fmt.Sprintf("the file of node %d says %v, others say %v", n.ID, n.IDs, ids),
+			Do: "compare the files on all nodes, controllers first, and write the same list everywhere"})
+	}
+	for _, n := range s.Nodes {
+		if !n.Controller {
+			continue
+		}
+		controllers++
+		if !n.Known {
+			continue
+		}
+		answered++
+		if !known {
+			ids, known = n.IDs, true
+		} else if !slices.Equal(ids, n.IDs) {
+			differ(n)
+		}
+	}
+	if controllers > 0 && 2*answered <= controllers {
+		refusals = append(refusals, Refusal{Rule: RuleUnknown, Reason: fmt.Sprintf("the identity files of %d of %d controllers could be read, expected a majority", answered, controllers),
+			Do: "make the controllers reachable, or correct the inventory"})
+	}
+	for _, n := range s.Nodes {
+		if n.Controller || !s.IsLive(n.ID) {
+			continue
+		}
+		switch {
+		case !n.Known:
+			refusals = append(refusals, Refusal{Rule: RuleUnknown, Reason: fmt.Sprintf("broker %d is alive and its identity file could not be read: %s", n.ID, n.Cause),
+				Do: "make the node reachable, or correct the inventory"})
+		case !known:
+			ids, known = n.IDs, true
+		case !slices.Equal(ids, n.IDs):
+			differ(n)
+		}
+	}
+	for _, b := range s.Live {
+		if !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.ID == b }) {
+			refusals = append(refusals, Refusal{Rule: RuleNotInInventory, Reason: fmt.Sprintf("broker %d is alive and has no entry in the inventory", b),
+				Do: "add it, so that its file can be read and written"})
+		}
+	}
+	if !known && len(refusals) == 0 {
+		refusals = append(refusals, Refusal{Rule: RuleUnknown, Reason: "no identity file could be read", Do: "correct the inventory"})
+	}
+	return ids, refusals
+}
