@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,8 @@ type Node struct {
 	Port int
 
 	quorumPort int // of a combined node
+	host       string
+	prefix     []string // what runs java, e.g. in another network
 	classpath  []string
 	java       string
 	spawner    *spawner
@@ -45,7 +48,7 @@ func (n *Node) IsBroker() bool { return n.role == roleBroker || n.role == roleCo
 func (n *Node) IsController() bool { return n.role == roleController || n.role == roleCombined }
 
 // Addr is host:port of the node's own listener.
-func (n *Node) Addr() string { return "127.0.0.1:" + strconv.Itoa(n.Port) }
+func (n *Node) Addr() string { return n.host + ":" + strconv.Itoa(n.Port) }
 
 // LogPath is the file with everything the process has printed, over all its restarts.
 func (n *Node) LogPath() string { return filepath.Join(n.Dir, "node.log") }
@@ -106,7 +109,8 @@ func (n *Node) Start() error {
 	if err != nil {
 		return fmt.Errorf("log of node %d: %w", n.ID, err)
 	}
-	cmd := exec.Command(n.java, n.arguments()...)
+	line := append(append(slices.Clone(n.prefix), n.java), n.arguments()...)
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir = n.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "KAFKA_OBSERVER_IDS_FILE="+n.IDsPath())
@@ -158,6 +162,16 @@ func (n *Node) running() bool {
 	default:
 		return true
 	}
+}
+
+// PID gives the id of the running process, 0 when it is not running.
+func (n *Node) PID() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.running() {
+		return 0
+	}
+	return n.cmd.Process.Pid
 }
 
 // signal sends sig to the process and gives the channel that is closed when it is gone, nil when

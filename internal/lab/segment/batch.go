@@ -37,6 +37,8 @@ type Batch struct {
 	ProducerID    int64
 	ProducerEpoch int16
 	Count         int32
+	// Codec is how the records are compressed: 0 not at all, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
+	Codec         int8
 	Control       bool // a transaction marker
 	Transactional bool
 	Raw           []byte
@@ -102,6 +104,7 @@ func parse(raw []byte) (Batch, error) {
 		ProducerID:    int64(binary.BigEndian.Uint64(raw[producerIDAt:])),
 		ProducerEpoch: int16(binary.BigEndian.Uint16(raw[producerEpochAt:])),
 		Count:         int32(binary.BigEndian.Uint32(raw[countAt:])),
+		Codec:         int8(attributes & 0x7),
 		Transactional: attributes&0x10 != 0,
 		Control:       attributes&0x20 != 0,
 		Raw:           raw,

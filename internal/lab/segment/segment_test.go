@@ -31,7 +31,7 @@ func batch(base int64, count int32, attributes uint16, body string) []byte {
 }
 
 func TestReaderGivesEveryFieldOfABatch(t *testing.T) {
-	r := NewReader(bytes.NewReader(batch(100, 5, 0x30, "records")))
+	r := NewReader(bytes.NewReader(batch(100, 5, 0x34, "records")))
 	b, err := r.Next()
 	require.NoError(t, err)
 	require.Equal(t, int64(100), b.BaseOffset)
@@ -40,6 +40,7 @@ func TestReaderGivesEveryFieldOfABatch(t *testing.T) {
 	require.Equal(t, int64(4711), b.ProducerID)
 	require.Equal(t, int16(3), b.ProducerEpoch)
 	require.Equal(t, int32(5), b.Count)
+	require.Equal(t, int8(4), b.Codec)
 	require.True(t, b.Control)
 	require.True(t, b.Transactional)
 	_, err = r.Next()
