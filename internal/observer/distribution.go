@@ -15,10 +15,10 @@ const (
 	Demote Change = "demote"
 )
 
-// Order gives the ids of the nodes in the order in which their files are written. Promotion:
+// Order gives the ids of the nodes in the steps in which their files are written. Promotion:
 // controllers first, or a leader would propose an ISR that the controller still rejects. Demotion:
 // brokers first, controllers last. A combined node counts as a controller.
-func (c Change) Order(nodes []Node) []int32 {
+func (c Change) Order(nodes []Node) [][]int32 {
 	var controllers, rest []int32
 	for _, n := range nodes {
 		if n.Controller {
@@ -29,10 +29,11 @@ func (c Change) Order(nodes []Node) []int32 {
 	}
 	slices.Sort(controllers)
 	slices.Sort(rest)
+	steps := [][]int32{controllers, rest}
 	if c == Demote {
-		return append(rest, controllers...)
+		steps = [][]int32{rest, controllers}
 	}
-	return append(controllers, rest...)
+	return slices.DeleteFunc(steps, func(s []int32) bool { return len(s) == 0 })
 }
 
 // Distribution is how the writing of a list went.
@@ -50,7 +51,7 @@ func (d Distribution) Done() bool { return len(d.Refusals) == 0 }
 
 // JudgeDistribution says whether a list is in force when the files of some nodes could not be
 // written. Success is the majority of the controllers and all live brokers; what is left is pending.
-func (s Snapshot) JudgeDistribution(failed map[int32]error) Distribution {
+func (s View) JudgeDistribution(failed map[int32]error) Distribution {
 	var d Distribution
 	controllers, have := 0, 0
 	for _, n := range s.Nodes {

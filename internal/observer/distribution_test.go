@@ -14,11 +14,11 @@ func inventory() []observer.Node {
 }
 
 func TestOrderOfNodes(t *testing.T) {
-	assert.Equal(t, ids(101, 102, 103, 1, 2, 3), observer.Promote.Order(inventory()), "controllers first")
-	assert.Equal(t, ids(1, 2, 3, 101, 102, 103), observer.Demote.Order(inventory()), "controllers last")
+	assert.Equal(t, [][]int32{{101, 102, 103}, {1, 2, 3}}, observer.Promote.Order(inventory()), "controllers first")
+	assert.Equal(t, [][]int32{{1, 2, 3}, {101, 102, 103}}, observer.Demote.Order(inventory()), "controllers last")
 	combined := []observer.Node{{ID: 3, Broker: true}, {ID: 2, Broker: true, Controller: true}, {ID: 1, Broker: true, Controller: true}}
-	assert.Equal(t, ids(1, 2, 3), observer.Promote.Order(combined), "a combined node is a controller")
-	assert.Equal(t, ids(3, 1, 2), observer.Demote.Order(combined))
+	assert.Equal(t, [][]int32{{1, 2}, {3}}, observer.Promote.Order(combined), "a combined node is a controller")
+	assert.Equal(t, [][]int32{{3}, {1, 2}}, observer.Demote.Order(combined))
 }
 
 func TestAListIsInForceOnTheControllerMajorityAndAllLiveBrokers(t *testing.T) {

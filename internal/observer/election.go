@@ -38,7 +38,7 @@ type Election struct {
 // ChooseElection decides how the partition gets a leader under the ids in force. Positions are
 // needed of every live replica, marked ones included; acceptLoss is the operator's word that
 // records may be lost. A live replica with a better log than the elected one is never passed over.
-func (s Snapshot) ChooseElection(p Partition, ids []int32, positions map[int32]Position, acceptLoss bool) Election {
+func (s View) ChooseElection(p Partition, ids []int32, positions map[int32]Position, acceptLoss bool) Election {
 	refuse := func(rule, reason, do string) Election {
 		return Election{Kind: Impossible, Leader: NoLeader, Refusals: []Refusal{{Rule: rule, Partition: p.String(), Reason: reason, Do: do}}}
 	}
@@ -75,7 +75,7 @@ func (s Snapshot) ChooseElection(p Partition, ids []int32, positions map[int32]P
 	return s.chooseUnclean(p, ids, live, electable, positions, acceptLoss)
 }
 
-func (s Snapshot) chooseUnclean(p Partition, ids, live, electable []int32, positions map[int32]Position, acceptLoss bool) Election {
+func (s View) chooseUnclean(p Partition, ids, live, electable []int32, positions map[int32]Position, acceptLoss bool) Election {
 	e := Election{Kind: Unclean, Leader: NoLeader, Lossy: len(live) < len(p.Replicas)}
 	refuse := func(rule, reason, do string) {
 		e.Refusals = append(e.Refusals, Refusal{Rule: rule, Partition: p.String(), Reason: reason, Do: do})
@@ -129,7 +129,7 @@ func asGood(positions map[int32]Position, broker int32, best Position) bool {
 }
 
 // StillHolds says why an election that was decided on may no longer be asked for, given the
-// decision on a newer snapshot: a broker that returned in between, a position that changed. An
+// decision on a newer view: a broker that returned in between, a position that changed. An
 // order that has been put right in between is no change.
 func (e Election) StillHolds(p Partition, now Election) []Refusal {
 	changed := func(reason string) []Refusal {

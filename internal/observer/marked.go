@@ -10,7 +10,7 @@ import (
 // ids are not certain; the ids are then the controllers', for display only.
 //
 // A file is what a node is told, not what it has read: readers follow within a second or so.
-func (s Snapshot) InForce() ([]int32, []Refusal) {
+func (s View) InForce() ([]int32, []Refusal) {
 	var refusals []Refusal
 	var ids []int32
 	known := false

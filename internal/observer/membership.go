@@ -7,7 +7,7 @@ import (
 
 // CheckPromotion says why the marked broker may not be promoted under the ids in force. Lag is no
 // reason: a promoted replica joins the ISR when it has caught up, and not before.
-func (s Snapshot) CheckPromotion(broker int32) []Refusal {
+func (s View) CheckPromotion(broker int32) []Refusal {
 	var out []Refusal
 	if !s.Majority {
 		out = append(out, noMajority())
@@ -21,7 +21,7 @@ func (s Snapshot) CheckPromotion(broker int32) []Refusal {
 // CheckDemotion says why the broker may not become an observer, given the ids in force. With
 // moveLeaders a partition that it leads is no reason, as long as a live, unmarked member of the ISR
 // can take the leadership over first.
-func (s Snapshot) CheckDemotion(broker int32, ids []int32, moveLeaders bool) []Refusal {
+func (s View) CheckDemotion(broker int32, ids []int32, moveLeaders bool) []Refusal {
 	var out []Refusal
 	if !s.Majority {
 		out = append(out, noMajority())
@@ -48,7 +48,7 @@ func (s Snapshot) CheckDemotion(broker int32, ids []int32, moveLeaders bool) []R
 	return out
 }
 
-func (s Snapshot) checkDemotionOf(p Partition, broker int32, after []int32, moveLeaders bool) []Refusal {
+func (s View) checkDemotionOf(p Partition, broker int32, after []int32, moveLeaders bool) []Refusal {
 	var out []Refusal
 	if slices.Contains(p.Adding, broker) {
 		out = append(out, Refusal{Rule: RuleAdding, Partition: p.String(), Reason: fmt.Sprintf("a reassignment is adding %d: marked now, it would count as complete and the old copy would go", broker),
@@ -79,7 +79,7 @@ func (s Snapshot) checkDemotionOf(p Partition, broker int32, after []int32, move
 // OrderWithLast gives the partition's replicas in an order that lets a preferred election take the
 // leadership from the broker: a live unmarked member of the ISR first, the broker last. It says no
 // when there is no such member. The ids are those in force afterwards.
-func (s Snapshot) OrderWithLast(p Partition, broker int32, ids []int32) ([]int32, bool) {
+func (s View) OrderWithLast(p Partition, broker int32, ids []int32) ([]int32, bool) {
 	i := slices.IndexFunc(p.Replicas, func(r int32) bool {
 		return r != broker && !slices.Contains(ids, r) && slices.Contains(p.ISR, r) && s.IsLive(r)
 	})
@@ -99,7 +99,7 @@ func ObserversLast(replicas, ids []int32) []int32 {
 
 // Heads gives the partitions whose assignment the broker heads although it is marked: promoted, it
 // takes their leadership at the next preferred election and keeps it (trap 10).
-func (s Snapshot) Heads(broker int32) []Partition {
+func (s View) Heads(broker int32) []Partition {
 	var out []Partition
 	for _, p := range s.Partitions {
 		if len(p.Replicas) > 1 && p.Replicas[0] == broker {
@@ -111,7 +111,7 @@ func (s Snapshot) Heads(broker int32) []Partition {
 
 // Touched gives the topics with a partition on the broker, sorted: a broker is promoted and demoted
 // whole.
-func (s Snapshot) Touched(broker int32) []string {
+func (s View) Touched(broker int32) []string {
 	var out []string
 	for _, p := range s.Partitions {
 		if slices.Contains(p.Replicas, broker) {

@@ -14,9 +14,9 @@ func part(leader int32, replicas, isr []int32) observer.Partition {
 	return observer.Partition{Topic: "t", Leader: leader, Replicas: replicas, ISR: isr, MinISR: 2}
 }
 
-// cluster makes a snapshot in which these brokers are alive and the quorum answers.
-func cluster(live []int32, parts ...observer.Partition) observer.Snapshot {
-	return observer.Snapshot{ClusterID: "c", Live: live, Majority: true, Partitions: parts}
+// cluster makes a view in which these brokers are alive and the quorum answers.
+func cluster(live []int32, parts ...observer.Partition) observer.View {
+	return observer.View{ClusterID: "c", Live: live, Majority: true, Partitions: parts}
 }
 
 func ids(list ...int32) []int32 { return list }
@@ -86,7 +86,7 @@ func TestDemotionIsRefused(t *testing.T) {
 	moving := part(4, ids(4, 1, 2, 3), ids(1, 2, 3, 4))
 	moving.Removing = ids(3)
 	for name, c := range map[string]struct {
-		s    observer.Snapshot
+		s    observer.View
 		ids  []int32
 		move bool
 		want []string
@@ -106,7 +106,7 @@ func TestDemotionIsRefused(t *testing.T) {
 		"another partition is not known":          {cluster(ids(1, 2, 3, 4), failed), nil, false, []string{observer.RuleUnknown}},
 		"the last unmarked of a partition":        {cluster(ids(4, 5), part(4, ids(4, 5), ids(4))), ids(5), false, []string{observer.RuleLastUnmarked}},
 		"the only replica":                        {cluster(ids(4), part(4, ids(4), ids(4))), nil, false, nil},
-		"no quorum":                               {observer.Snapshot{Live: ids(1)}, nil, false, []string{observer.RuleNoMajority}},
+		"no quorum":                               {observer.View{Live: ids(1)}, nil, false, []string{observer.RuleNoMajority}},
 	} {
 		got := c.s.CheckDemotion(4, c.ids, c.move)
 		assert.ElementsMatch(t, c.want, rules(got), name)

@@ -44,9 +44,9 @@ type Node struct {
 	Cause string `json:"cause,omitempty"`
 }
 
-// Snapshot is one moment of a cluster, as it is seen from outside; every rule of this package is
+// View is one moment of a cluster, as it is seen from outside; every rule of this package is
 // a function of one.
-type Snapshot struct {
+type View struct {
 	ClusterID string    `json:"cluster_id"`
 	At        time.Time `json:"at"`
 	// Live are the brokers that are registered and not fenced.
@@ -60,7 +60,7 @@ type Snapshot struct {
 }
 
 // IsLive tells whether the broker is registered and not fenced.
-func (s Snapshot) IsLive(broker int32) bool { return slices.Contains(s.Live, broker) }
+func (s View) IsLive(broker int32) bool { return slices.Contains(s.Live, broker) }
 
 // Target gives the replicas less those that a reassignment removes.
 func (p Partition) Target() []int32 {
