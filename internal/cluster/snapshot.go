@@ -57,6 +57,9 @@ type Snapshot struct {
 	Controller Value[int32] `json:"controller"`
 	// Quorum is nil where there is none (ZooKeeper) or where it could not be asked.
 	Quorum *Quorum `json:"quorum"`
+	// Reassignments is how many partitions are being moved; unknown when that could not be
+	// asked, and then nothing is known of Adding and Removing either.
+	Reassignments Value[int] `json:"reassignments"`
 	// Brokers are ascending by id: those that the cluster lists, and those that hold replicas
 	// without being listed (Alive is false).
 	Brokers []Broker `json:"brokers"`
@@ -97,8 +100,12 @@ type Voter struct {
 // Topic is a topic with its partitions.
 type Topic struct {
 	Name string `json:"name"`
+	// ID is the topic's id (KIP-516), zero where the cluster gives none.
+	ID [16]byte `json:"-"`
 	// Internal is what the cluster says: __consumer_offsets and its like.
 	Internal bool `json:"internal"`
+	// Problem says why the topic could not be described; empty when it could.
+	Problem string `json:"problem,omitempty"`
 	// MinISR is min.insync.replicas as it is in force for the topic, in replicas.
 	MinISR Value[int32] `json:"minInsyncReplicas"`
 	// Partitions are ascending by number.
@@ -134,6 +141,9 @@ type Position struct {
 	// LastEpoch is the leader epoch of the last batch, NoEpoch in a log without a batch. Logs
 	// are ordered by the pair (LastEpoch, LogEnd), never by the offset alone.
 	LastEpoch Value[int32] `json:"lastEpoch"`
+	// Missing is the time stamp of the first batch that the leader has and the replica lacks: by
+	// default the producer's clock. Unknown for a replica that lacks nothing.
+	Missing Value[time.Time] `json:"missingSince"`
 	// Problem says why something is unknown; empty when nothing is.
 	Problem string `json:"problem,omitempty"`
 }
