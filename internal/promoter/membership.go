@@ -1,0 +1,223 @@
+package promoter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"observer-patch/internal/exit"
+	"observer-patch/internal/observer"
+)
+
+// Result is what a change has come to.
+type Result struct {
+	Plan Plan `json:"plan"`
+	// Distribution says which nodes have the list.
+	Distribution observer.Distribution `json:"distribution"`
+	// Took is from the first file to the verified end.
+	Took time.Duration `json:"took_ns"`
+	// Leaderless are partitions on the broker that still have no leader.
+	Leaderless []string `json:"leaderless,omitempty"`
+}
+
+// Refuse gives the plan's refusals as an error with exit code 5, nil when there is none.
+func (p Plan) Refuse() error {
+	return exit.With(exit.Refused, observer.Refused(p.Refusals))
+}
+
+// Promote does the plan and waits until the broker is in the ISR of every partition that has a
+// leader. Partitions without one get a preferred election, which never loses anything. When it
+// takes longer than limit the promotion stands, and the error says what is missing.
+func (o *Operator) Promote(ctx context.Context, p Plan, limit time.Duration) (Result, error) {
+	r := Result{Plan: p}
+	v, err := o.begin(ctx, p)
+	if err != nil {
+		return r, err
+	}
+	began := o.Now()
+	if r.Distribution, err = o.distribute(ctx, v, p.Change, p.Before, p.After); err != nil {
+		return r, err
+	}
+	if err := o.electPreferred(ctx, p.Broker, v, limit); err != nil {
+		return r, err
+	}
+	v, err = o.until(ctx, limit, fmt.Sprintf("broker %d is in every ISR", p.Broker), func(v observer.View) []string {
+		return missingFromISR(v, p.Broker)
+	})
+	r.Took = o.Now().Sub(began)
+	for _, q := range v.Partitions {
+		if q.Leader == observer.NoLeader && slices.Contains(q.Replicas, p.Broker) {
+			r.Leaderless = append(r.Leaderless, q.String())
+		}
+	}
+	if err != nil {
+		return r, fmt.Errorf("broker %d is promoted and has not joined yet; it joins when it has caught up: %w", p.Broker, err)
+	}
+	if len(r.Leaderless) > 0 {
+		return r, fmt.Errorf("broker %d is promoted; %d partitions have no leader, the first is %s: observer-patch elect unclean --dry-run shows what that would lose", p.Broker, len(r.Leaderless), r.Leaderless[0])
+	}
+	return r, nil
+}
+
+func missingFromISR(v observer.View, broker int32) []string {
+	var out []string
+	for _, q := range v.Partitions {
+		if q.Error != "" {
+			out = append(out, q.String()+": "+q.Error)
+		} else if q.Leader != observer.NoLeader && slices.Contains(q.Target(), broker) && !slices.Contains(q.ISR, broker) {
+			out = append(out, fmt.Sprintf("%s: ISR %v", q, q.ISR))
+		}
+	}
+	return out
+}
+
+// Demote does the plan: moves leaders, checks again, distributes, and waits until the broker is in
+// no ISR any more. When that takes longer than limit the demotion stands, and the error says what
+// is missing.
+func (o *Operator) Demote(ctx context.Context, p Plan, limit time.Duration) (Result, error) {
+	r := Result{Plan: p}
+	if _, err := o.begin(ctx, p); err != nil {
+		return r, err
+	}
+	began := o.Now()
+	if len(p.Moves) > 0 {
+		if err := o.moveLeaders(ctx, p.Moves, p.Broker, limit); err != nil {
+			return r, err
+		}
+	}
+	// Time has passed: every hard check again, right before the first file is written.
+	v, err := o.View(ctx)
+	if err != nil {
+		return r, err
+	}
+	now := PlanDemotion(v, p.Broker, false)
+	if err := now.Refuse(); err != nil {
+		return r, err
+	}
+	if r.Distribution, err = o.distribute(ctx, v, p.Change, p.Before, p.After); err != nil {
+		return r, err
+	}
+	_, err = o.until(ctx, limit, fmt.Sprintf("broker %d is in no ISR", p.Broker), func(v observer.View) []string {
+		var out []string
+		for _, q := range v.Partitions {
+			switch {
+			case q.Error != "":
+				out = append(out, q.String()+": "+q.Error)
+			case slices.Contains(q.Observers(p.After), p.Broker) && slices.Contains(q.ISR, p.Broker):
+				out = append(out, fmt.Sprintf("%s: leader %d, ISR %v", q, q.Leader, q.ISR))
+			}
+		}
+		return out
+	})
+	r.Took = o.Now().Sub(began)
+	if err != nil {
+		return r, fmt.Errorf("broker %d is demoted and has not left every ISR yet: %w", p.Broker, err)
+	}
+	return r, nil
+}
+
+// begin refuses what the plan refuses, what is not the plan any more, and a cluster with a
+// distribution that was cut off.
+func (o *Operator) begin(ctx context.Context, p Plan) (observer.View, error) {
+	if err := p.Refuse(); err != nil {
+		return observer.View{}, err
+	}
+	pending, err := o.Store.Pending()
+	if err != nil {
+		return observer.View{}, err
+	}
+	if pending != nil && !pending.Complete {
+		return observer.View{}, exit.With(exit.Refused, fmt.Errorf("an earlier distribution is not finished: %s; run observer-patch pending --finish first", pending))
+	}
+	v, err := o.View(ctx)
+	if err != nil {
+		return v, err
+	}
+	if v.ClusterID != p.ClusterID {
+		return v, exit.With(exit.Refused, fmt.Errorf("the plan was made for cluster %s, this is %s", p.ClusterID, v.ClusterID))
+	}
+	ids, refusals := v.InForce()
+	if len(refusals) > 0 {
+		return v, exit.With(exit.Refused, observer.Refused(refusals))
+	}
+	if !slices.Equal(observer.With(ids), p.Before) {
+		return v, exit.With(exit.Refused, fmt.Errorf("the plan was made when the list was %v, it is %v now; run the command again", p.Before, ids))
+	}
+	return v, nil
+}
+
+// moveLeaders puts the partitions' replicas into their new order, asks for preferred elections and
+// waits until the broker leads none of them.
+func (o *Operator) moveLeaders(ctx context.Context, moves []observer.Partition, broker int32, limit time.Duration) error {
+	if err := o.Kafka.Reorder(ctx, moves); err != nil {
+		return fmt.Errorf("put broker %d last in its assignments: %w", broker, err)
+	}
+	if err := o.untilOrdered(ctx, moves, limit); err != nil {
+		return err
+	}
+	answers, err := o.Kafka.Elect(ctx, observer.Preferred, moves)
+	if err != nil {
+		return fmt.Errorf("preferred election: %w", err)
+	}
+	var errs []error
+	moved := map[string]bool{}
+	for _, m := range moves {
+		moved[m.String()] = true
+		if err := answers[m.String()]; err != nil {
+			errs = append(errs, fmt.Errorf("preferred election of %s: %w", m, err))
+		}
+	}
+	_, err = o.until(ctx, limit, fmt.Sprintf("broker %d leads nothing", broker), func(v observer.View) []string {
+		var out []string
+		for _, q := range v.Partitions {
+			if q.Leader == broker && moved[q.String()] {
+				out = append(out, q.String())
+			}
+		}
+		return out
+	})
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	return nil
+}
+
+// electPreferred asks for a preferred election of the partitions on the broker that have no
+// leader, and waits until the controller has read the new list: an election that finds nobody is
+// asked for again for a while. Who is leaderless after that needs more than this.
+func (o *Operator) electPreferred(ctx context.Context, broker int32, v observer.View, limit time.Duration) error {
+	var none []observer.Partition
+	for _, q := range v.Partitions {
+		if q.Leader == observer.NoLeader && q.Error == "" && slices.Contains(q.Target(), broker) {
+			none = append(none, q)
+		}
+	}
+	if len(none) == 0 {
+		return nil
+	}
+	// A node takes a shorter list over with the second look that agrees.
+	deadline := o.Now().Add(min(limit, readLimit))
+	tick := time.NewTicker(o.Poll)
+	defer tick.Stop()
+	for {
+		answers, err := o.Kafka.Elect(ctx, observer.Preferred, none)
+		if err != nil {
+			return fmt.Errorf("preferred election: %w", err)
+		}
+		none = slices.DeleteFunc(none, func(q observer.Partition) bool { return answers[q.String()] == nil })
+		if len(none) == 0 || !o.Now().Before(deadline) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// readLimit is how long nodes may take to read a new list: two looks at the slowest refresh that
+// KAFKA_OBSERVER_REFRESH_MS allows would be 10 s, at the default one second.
+const readLimit = 3 * time.Second

@@ -1,0 +1,257 @@
+package promoter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"observer-patch/internal/exit"
+	"observer-patch/internal/observer"
+)
+
+// usual is a cluster of brokers 1 to 4 of which 4 is the observer.
+func usual() *model {
+	return newModel(ids(1, 2, 3, 4), ids(4), part("t", 1, ids(1, 2, 3, 4), ids(1, 2, 3)), part("u", 2, ids(2, 3, 1, 4), ids(1, 2, 3)))
+}
+
+func view(t *testing.T, o *Operator) observer.View {
+	t.Helper()
+	v, err := o.View(t.Context())
+	require.NoError(t, err)
+	return v
+}
+
+func TestPromotionWritesControllersFirstAndWaitsForTheISR(t *testing.T) {
+	m := usual()
+	o := operator(t, m)
+	r, err := o.Promote(t.Context(), PlanPromotion(view(t, o), 4), time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, []string{"t", "u"}, r.Plan.Topics)
+	require.Len(t, m.events, 7)
+	for i, e := range m.events {
+		require.Equal(t, i < 3, strings.HasPrefix(e, "write 10"), "%v", m.events)
+		require.True(t, strings.HasSuffix(e, "[]"), e)
+	}
+	require.Contains(t, m.parts[0].ISR, int32(4))
+	pending, err := o.Store.Pending()
+	require.NoError(t, err)
+	require.Nil(t, pending)
+	require.Equal(t, "observer-patch demote 4 --move-leaders", r.Plan.Undo)
+}
+
+func TestAPromotedReplicaThatLagsIsReportedAndStaysPromoted(t *testing.T) {
+	m := usual()
+	m.at(m.parts[0], 4, 1, 40)
+	o := operator(t, m)
+	_, err := o.Promote(t.Context(), PlanPromotion(view(t, o), 4), time.Second)
+	require.ErrorContains(t, err, "has not joined yet")
+	require.Equal(t, exit.Failed, exit.Code(err))
+	require.Empty(t, m.marked())
+}
+
+func TestDemotionMovesLeadersThenWritesBrokersFirst(t *testing.T) {
+	m := newModel(ids(1, 2, 3, 4), nil, part("t", 4, ids(4, 1, 2, 3), ids(1, 2, 3, 4)))
+	o := operator(t, m)
+	v := view(t, o)
+	refused := PlanDemotion(v, 4, false)
+	_, err := o.Demote(t.Context(), refused, time.Minute)
+	require.Equal(t, exit.Refused, exit.Code(err))
+	require.ErrorContains(t, err, "t-0")
+	require.Empty(t, m.events, "a refused command changes nothing")
+
+	_, err = o.Demote(t.Context(), PlanDemotion(v, 4, true), time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, []string{"reorder t-0 [1 2 3 4]", "elect preferred t-0"}, m.events[:2])
+	writes := m.events[2:]
+	require.Len(t, writes, 7)
+	for i, e := range writes {
+		require.Equal(t, i >= 4, strings.HasPrefix(e, "write 10"), "%v", writes)
+	}
+	require.Equal(t, ids(1, 2, 3), m.parts[0].ISR)
+	require.Equal(t, int32(1), m.parts[0].Leader)
+}
+
+func TestTheHardChecksAreMadeAgainRightBeforeTheFirstFile(t *testing.T) {
+	m := newModel(ids(1, 2, 4), nil, part("t", 4, ids(4, 1, 2), ids(1, 2, 4)))
+	o := operator(t, m)
+	p := PlanDemotion(view(t, o), 4, true)
+	require.Empty(t, p.Refusals)
+	m.before = func(e string) error {
+		if strings.HasPrefix(e, "elect") {
+			m.kill(2)
+		}
+		return nil
+	}
+	_, err := o.Demote(t.Context(), p, time.Minute)
+	require.Equal(t, exit.Refused, exit.Code(err))
+	require.ErrorContains(t, err, observer.RuleMinISR)
+	require.Empty(t, m.marked())
+}
+
+func TestAPlanIsNotDoneOnAListThatHasChanged(t *testing.T) {
+	m := usual()
+	o := operator(t, m)
+	p := PlanPromotion(view(t, o), 4)
+	for id := range m.content {
+		m.content[id] = observer.RenderFile(ids(3, 4), false)
+	}
+	_, err := o.Promote(t.Context(), p, time.Minute)
+	require.Equal(t, exit.Refused, exit.Code(err))
+	require.ErrorContains(t, err, "run the command again")
+	require.Empty(t, m.events)
+}
+
+func TestAHalfDoneDistributionIsPutBack(t *testing.T) {
+	for name, fail := range map[string]func(m *model, e string) error{
+		"a live broker cannot be written": func(_ *model, e string) error {
+			if strings.HasPrefix(e, "write 3 ") {
+				return errors.New("permission denied")
+			}
+			return nil
+		},
+		"two controllers go away": func(m *model, e string) error {
+			if strings.HasPrefix(e, "write 102") || strings.HasPrefix(e, "write 103") {
+				return errDown
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := usual()
+			o := operator(t, m)
+			p := PlanPromotion(view(t, o), 4)
+			m.before = func(e string) error { return fail(m, e) }
+			_, err := o.Promote(t.Context(), p, time.Minute)
+			require.Equal(t, exit.Failed, exit.Code(err))
+			for id, content := range m.content {
+				require.Equal(t, ids(4), observer.ParseFile(content).IDs, "node %d", id)
+			}
+			pending, err := o.Store.Pending()
+			require.NoError(t, err)
+			require.Nil(t, pending)
+		})
+	}
+}
+
+func TestWithoutItsControllersNoBrokerIsWritten(t *testing.T) {
+	m := usual()
+	o := operator(t, m)
+	p := PlanPromotion(view(t, o), 4)
+	m.down[102], m.down[103] = true, true
+	_, err := o.Promote(t.Context(), p, time.Minute)
+	require.Error(t, err)
+	for _, e := range m.events {
+		require.NotRegexp(t, `^write [1-4] `, e)
+	}
+}
+
+func TestCtrlCPutsBackWhatWasWritten(t *testing.T) {
+	m := usual()
+	o := operator(t, m)
+	p := PlanPromotion(view(t, o), 4)
+	ctx, cancel := context.WithCancel(t.Context())
+	m.before = func(e string) error {
+		if strings.HasPrefix(e, "write 1 ") {
+			cancel()
+		}
+		return nil
+	}
+	_, err := o.Promote(ctx, p, time.Minute)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, ids(4), m.marked())
+}
+
+// S20: a zone with a broker and a controller is away while 4 is promoted.
+func TestUnreachableNodesGetTheListWhenTheyReturn(t *testing.T) {
+	m := usual()
+	o := operator(t, m)
+	m.kill(3)
+	m.down[3], m.down[103] = true, true
+	r, err := o.Promote(t.Context(), PlanPromotion(view(t, o), 4), time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, ids(3, 103), r.Distribution.Pending)
+	pending, err := o.Store.Pending()
+	require.NoError(t, err)
+	require.Equal(t, ids(3, 103), pending.Nodes)
+	require.True(t, pending.Complete)
+
+	left, err := o.Finish(t.Context())
+	require.Error(t, err, "they are still away")
+	require.Equal(t, ids(3, 103), left.Nodes)
+
+	delete(m.down, 103)
+	left, err = o.Finish(t.Context())
+	require.Error(t, err)
+	require.Equal(t, ids(3), left.Nodes)
+
+	delete(m.down, 3)
+	left, err = o.Finish(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, left)
+	require.Empty(t, observer.ParseFile(m.content[3]).IDs)
+	pending, err = o.Store.Pending()
+	require.NoError(t, err)
+	require.Nil(t, pending)
+}
+
+func TestWhatIsPendingIsNotWrittenOverAPersonsChange(t *testing.T) {
+	m := usual()
+	o := operator(t, m)
+	m.kill(3)
+	m.down[3] = true
+	_, err := o.Promote(t.Context(), PlanPromotion(view(t, o), 4), time.Minute)
+	require.NoError(t, err)
+	for id := range m.content {
+		m.content[id] = observer.RenderFile(ids(4), false)
+	}
+	delete(m.down, 3)
+	_, err = o.Finish(t.Context())
+	require.ErrorIs(t, err, ErrOvertaken)
+	require.Equal(t, ids(4), observer.ParseFile(m.content[3]).IDs)
+}
+
+// A run is killed after any number of files: the next one knows, and finishes it.
+func TestADistributionThatWasCutOffIsFinished(t *testing.T) {
+	for n := range 7 {
+		m := usual()
+		o := operator(t, m)
+		p := PlanPromotion(view(t, o), 4)
+		killed := &killedRun{}
+		writes := 0
+		m.before = func(e string) error {
+			if writes++; writes > n {
+				panic(killed)
+			}
+			return nil
+		}
+		func() {
+			defer func() { require.Same(t, killed, recover()) }()
+			// One after the other, as a panic in another goroutine cannot be caught.
+			d := &distribution{operator: o, failed: map[int32]error{}, content: observer.RenderFile(p.After, false), note: Pending{Change: p.Change, Before: p.Before, List: p.After, Nodes: ids(1, 2, 3, 4, 101, 102, 103)}}
+			require.NoError(t, o.Store.save(pendingFile, d.note))
+			for _, step := range p.Steps {
+				for _, node := range step {
+					require.NoError(t, d.one(t.Context(), node))
+				}
+			}
+		}()
+		m.before = nil
+		m.files = sync.Mutex{} // the panic left it locked
+		_, err := o.Promote(t.Context(), p, time.Minute)
+		require.Equal(t, exit.Refused, exit.Code(err), "not before the old one is finished")
+		left, err := o.Finish(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, left)
+		for id, content := range m.content {
+			require.Empty(t, observer.ParseFile(content).IDs, fmt.Sprintf("node %d after %d files", id, n))
+		}
+	}
+}
+
+type killedRun struct{}

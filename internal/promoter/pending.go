@@ -1,0 +1,110 @@
+package promoter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"observer-patch/internal/hosts"
+	"observer-patch/internal/observer"
+)
+
+const pendingFile = "pending.json"
+
+// Pending is a list that does not lie on every node yet: a distribution that is under way, was
+// killed, or is a success but for nodes that could not be reached.
+type Pending struct {
+	Change observer.Change `json:"change"`
+	// Before was in force when it began, List is what shall be.
+	Before []int32 `json:"before"`
+	List   []int32 `json:"list"`
+	// Nodes are still without it.
+	Nodes []int32 `json:"nodes"`
+	// Complete is set when enough nodes have it; otherwise the distribution was cut off and has to
+	// be finished or undone.
+	Complete bool         `json:"complete"`
+	Since    time.Time    `json:"since"`
+	Who      string       `json:"who"`
+	Undo     []hosts.Undo `json:"undo,omitempty"`
+}
+
+// String says what is pending, for people.
+func (p Pending) String() string {
+	state := "cut off"
+	if p.Complete {
+		state = "in force"
+	}
+	return fmt.Sprintf("%s of %s by %s, list %v (before: %v), %s, still to be written on nodes %v", p.Change, p.Since.UTC().Format(time.RFC3339), p.Who, p.List, p.Before, state, p.Nodes)
+}
+
+// Pending gives what is pending in the store, nil when nothing is.
+func (s *Store) Pending() (*Pending, error) {
+	var p Pending
+	ok, err := s.load(pendingFile, &p)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// ErrOvertaken says that what was pending is no longer wanted: the list in force is another one.
+var ErrOvertaken = errors.New("somebody has changed the list since")
+
+// Finish writes what is pending on the nodes that can be reached now. A list that somebody has
+// changed since is not written any more: a person has precedence; the pending note is dropped then
+// and the error is ErrOvertaken. It gives what is left, nil when nothing is.
+func (o *Operator) Finish(ctx context.Context) (*Pending, error) {
+	p, err := o.Store.Pending()
+	if err != nil || p == nil {
+		return nil, err
+	}
+	v, err := o.View(ctx)
+	if err != nil {
+		return p, err
+	}
+	if !p.Complete {
+		return o.resume(ctx, v, p)
+	}
+	for _, n := range v.Nodes {
+		if n.Known && !slices.Contains(p.Nodes, n.ID) && (n.Controller || v.IsLive(n.ID)) && !slices.Equal(observer.With(n.IDs), observer.With(p.List)) {
+			if err := o.Store.drop(pendingFile); err != nil {
+				return p, err
+			}
+			return nil, fmt.Errorf("pending list %v: node %d has %v: %w", p.List, n.ID, n.IDs, ErrOvertaken)
+		}
+	}
+	var errs []error
+	for _, node := range slices.Clone(p.Nodes) {
+		if i := slices.IndexFunc(v.Nodes, func(n observer.Node) bool { return n.ID == node }); i >= 0 && v.Nodes[i].Known && slices.Equal(observer.With(v.Nodes[i].IDs), observer.With(p.List)) {
+			p.Nodes = observer.Without(p.Nodes, node)
+			continue
+		}
+		if _, err := o.Files.Write(ctx, node, observer.RenderFile(p.List, o.Strict)); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		o.Log.Info("pending list written", "node", node, "list", p.List)
+		p.Nodes = observer.Without(p.Nodes, node)
+	}
+	if len(p.Nodes) == 0 {
+		return nil, o.Store.drop(pendingFile)
+	}
+	return p, errors.Join(append(errs, o.Store.save(pendingFile, p))...)
+}
+
+// resume finishes a distribution that was cut off: it writes the same list again, from the start.
+func (o *Operator) resume(ctx context.Context, v observer.View, p *Pending) (*Pending, error) {
+	o.Log.Info("a distribution was cut off and is done again", "list", p.List, "nodes", p.Nodes)
+	for _, n := range v.Nodes {
+		have := observer.With(n.IDs)
+		if n.Known && !slices.Equal(have, observer.With(p.List)) && !slices.Equal(have, observer.With(p.Before)) {
+			return p, fmt.Errorf("a distribution of %v was cut off, and node %d has %v, expected %v or %v: %w; write the same list on all nodes and delete %s", p.List, n.ID, n.IDs, p.Before, p.List, ErrOvertaken, o.Store.Path(pendingFile))
+		}
+	}
+	if _, err := o.distribute(ctx, v, p.Change, p.Before, p.List, p.Undo...); err != nil {
+		return p, err
+	}
+	return o.Store.Pending()
+}
