@@ -68,7 +68,7 @@ func (o *Operator) Ballot(ctx context.Context, chosen func(observer.Partition) b
 }
 
 func (o *Operator) votes(ctx context.Context, v observer.View, parts []observer.Partition, ids []int32, acceptLoss bool) ([]Vote, error) {
-	positions, err := o.Kafka.Positions(ctx, parts)
+	positions, err := o.Kafka.Positions(ctx, parts, true)
 	if err != nil {
 		return nil, fmt.Errorf("ask for replica positions: %w", err)
 	}

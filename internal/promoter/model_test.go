@@ -148,7 +148,7 @@ func (m *model) Look(ctx context.Context) (observer.View, error) {
 	return v, nil
 }
 
-func (m *model) Positions(_ context.Context, parts []observer.Partition) (Positions, error) {
+func (m *model) Positions(_ context.Context, parts []observer.Partition, _ bool) (Positions, error) {
 	out := Positions{Replicas: map[string]map[int32]observer.Position{}, Watermarks: map[string]int64{}}
 	for _, p := range parts {
 		out.Replicas[p.String()] = map[int32]observer.Position{}

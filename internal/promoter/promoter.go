@@ -19,10 +19,10 @@ type Kafka interface {
 	// Look gives the cluster id, the brokers, whether a controller majority answers, and every
 	// partition. The nodes of the view are empty: their files are not Kafka's.
 	Look(ctx context.Context) (observer.View, error)
-	// Positions asks each live broker for the last epoch and log end of its replicas of the
-	// partitions. The first key is topic-partition, the second the broker; whoever did not answer
+	// Positions asks each live broker for the log end of its replicas of the partitions, with epochs
+	// also for the leader epoch of the last batch, without which positions do not compare. The first key is topic-partition, the second the broker; whoever did not answer
 	// is there with a cause. Watermarks are those of the leaders that answered.
-	Positions(ctx context.Context, parts []observer.Partition) (Positions, error)
+	Positions(ctx context.Context, parts []observer.Partition, epochs bool) (Positions, error)
 	// Elect asks the controller for a preferred or unclean election and gives its answer for each
 	// partition, nil for one that has a leader now or needed no election.
 	Elect(ctx context.Context, kind observer.ElectionKind, parts []observer.Partition) (map[string]error, error)
