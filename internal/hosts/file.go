@@ -17,6 +17,8 @@ type File struct {
 	Mode     fs.FileMode
 	UID, GID int
 	ModTime  time.Time
+	// Link is set when the path is a symbolic link, as in a mounted ConfigMap.
+	Link bool
 }
 
 // IDs gives what the bytes say; the node's reader may hold on to an older list.

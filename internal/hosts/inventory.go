@@ -33,6 +33,11 @@ type Node struct {
 	File string `yaml:"file"`
 	// Service is the name of the node's service, for the commands that are printed for people.
 	Service string `yaml:"service"`
+	// Home is the Kafka home, the folder with libs, for the digests of the jars; may be empty.
+	Home string `yaml:"home"`
+	// Metrics is the URL of the node's Prometheus exporter, which shows what the node has read
+	// (ops/jmx-exporter.yml); may be empty.
+	Metrics string `yaml:"metrics"`
 	// Transport says how the file is reached.
 	Transport TransportSpec `yaml:"transport"`
 }
