@@ -107,6 +107,11 @@ func commands(env *Env) []*cobra.Command {
 		newInstallCommand(env),
 		newRollbackCommand(env),
 		newDoctorCommand(env),
+		newImageCommand(env),
+		newPromoteCommand(env),
+		newDemoteCommand(env),
+		newElectCommand(env),
+		newPendingCommand(env),
 		newLabCommand(env),
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"observer-patch/internal/exit"
 )
@@ -178,7 +179,7 @@ func (b *Base) collect(index v1.ImageIndex) error {
 	}
 	for _, d := range m.Manifests {
 		switch {
-		case d.ArtifactType != "" || d.Platform != nil && d.Platform.OS == "unknown":
+		case isArtifact(d) || d.Platform != nil && d.Platform.OS == "unknown":
 		case d.MediaType.IsIndex():
 			inner, err := index.ImageIndex(d.Digest)
 			if err != nil {
@@ -196,6 +197,11 @@ func (b *Base) collect(index v1.ImageIndex) error {
 		}
 	}
 	return nil
+}
+
+// isArtifact tells artifacts from images; some tools give an image its configuration's type.
+func isArtifact(d v1.Descriptor) bool {
+	return d.ArtifactType != "" && !types.MediaType(d.ArtifactType).IsConfig()
 }
 
 // Platform is an image's operating system and architecture, e.g. linux/arm64.

@@ -80,30 +80,32 @@ func Make(ctx context.Context, s Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex)}
+	r := &Result{}
+	var images []v1.Image
 	about := describe(statement)
 	for n, base := range bases {
 		made, img, err := s.one(ctx, about, base, filepath.Join(s.Temp, fmt.Sprint("platform-", n)))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Platforms[n], err)
 		}
-		c, err := img.ConfigFile()
-		if err != nil {
-			return nil, err
-		}
-		r.Index = mutate.AppendManifests(r.Index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{MediaType: types.OCIManifestSchema1, Platform: c.Platform()}})
-		r.Images = append(r.Images, made)
+		images, r.Images = append(images, img), append(r.Images, made)
 		if err := s.attach(r, statement, img, []Made{made}); err != nil {
 			return nil, err
 		}
 	}
-	r.Index = mutate.Annotations(r.Index, about).(v1.ImageIndex)
-	digest, err := r.Index.Digest()
-	if err != nil {
+	if err := r.index(images, about); err != nil {
 		return nil, err
 	}
-	r.Digest = digest.String()
 	return r, s.attach(r, statement, r.Index, r.Images)
+}
+
+func (r *Result) index(images []v1.Image, about map[string]string) (err error) {
+	if r.Index, err = newIndex(images, about); err != nil {
+		return err
+	}
+	digest, err := r.Index.Digest()
+	r.Digest = digest.String()
+	return err
 }
 
 // one makes the image of one platform.
@@ -198,10 +200,13 @@ func assemble(base v1.Image, adds []*layer, about map[string]string, by string) 
 		if err != nil {
 			return nil, fmt.Errorf("layers of the base: %w", err)
 		}
-		all = append(all, mutate.Addendum{Layer: l, MediaType: oci(t)})
+		if strings.HasPrefix(string(t), "application/vnd.docker.") {
+			l = ociLayer{l}
+		}
+		all = append(all, mutate.Addendum{Layer: l})
 	}
 	for _, l := range adds {
-		all = append(all, mutate.Addendum{Layer: l, MediaType: types.OCILayer})
+		all = append(all, mutate.Addendum{Layer: l})
 		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, l.diffID)
 		c.History = append(c.History, v1.History{Created: was.Created, CreatedBy: by, Comment: Title})
 	}
@@ -231,19 +236,6 @@ func keep(labels map[string]string) map[string]string {
 		return strings.HasPrefix(key, "org.opencontainers.image.") || strings.HasPrefix(key, "org.label-schema.") || slices.Contains([]string{"maintainer", "description", "name", "summary", "vendor"}, key)
 	})
 	return out
-}
-
-// oci gives the OCI name of a media type of Docker's.
-func oci(t types.MediaType) types.MediaType {
-	switch t {
-	case types.DockerLayer:
-		return types.OCILayer
-	case types.DockerUncompressedLayer:
-		return types.OCIUncompressedLayer
-	case types.DockerForeignLayer:
-		return types.OCIRestrictedLayer
-	}
-	return t
 }
 
 // describe gives the labels of an image made from a bundle (OCI image specification, annotations).

@@ -111,11 +111,14 @@ func MakeBundle(dir, generation, set string, proven bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	release, files := Release(), map[string][]byte{bundle.DiffFile: []byte("a diff\n")}
+	release, files := Release(), map[string][]byte{
+		bundle.DiffFile: []byte("a diff\n"), bundle.NoticeFile: []byte("a notice\n"), bundle.SBOMFile: []byte("{}\n"),
+	}
 	s := bundle.Statement{Type: "https://in-toto.io/Statement/v1", PredicateType: "https://slsa.dev/provenance/v1"}
 	d := &s.Predicate.BuildDefinition
 	d.BuildType = "urn:observer-patch:build:overlay:1"
 	d.External = bundle.External{Release: "4.1.0", Mode: "kraft", Scala: "2.13", Set: set, Proof: "proven"}
+	d.Internal.HooksSHA256 = sum(files[bundle.DiffFile])["sha256"]
 	var v struct {
 		Modules []module `json:"modules"`
 	}
