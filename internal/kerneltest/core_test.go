@@ -19,9 +19,26 @@ import (
 	"observer-patch/internal/toolchain"
 )
 
-// newCore patches and compiles every module of a release, with the pinned compilers. The hook
-// without is left out, if it is not empty.
+// newCore patches and compiles every module of a release and puts the classes ahead of the
+// release's own jars. The hook without is left out, if it is not empty.
 func newCore(ctx context.Context, t *testing.T, version, without string) *kernel {
+	t.Helper()
+	k, modules := overlay(ctx, t, version, without)
+	classes := filepath.Join(k.dir, "classes")
+	for _, m := range modules {
+		for entry, class := range m.Patched.Classes {
+			name := filepath.Join(classes, entry)
+			require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+			require.NoError(t, os.WriteFile(name, class, 0o644))
+		}
+	}
+	k.classPath = append([]string{classes}, k.classPath...)
+	return k
+}
+
+// overlay patches and compiles every module of a release, with the pinned compilers. The class
+// path is the release's own, with the tests behind it.
+func overlay(ctx context.Context, t *testing.T, version, without string) (*kernel, []build.Module) {
 	t.Helper()
 	jdk, err := toolchain.FindJDK(toolchain.Want{Major: 17}, os.Getenv)
 	require.NoError(t, err)
@@ -56,19 +73,10 @@ func newCore(ctx context.Context, t *testing.T, version, without string) *kernel
 	}
 	modules, err := build.Overlay(ctx, in)
 	require.NoError(t, err)
-	classes := filepath.Join(k.dir, "classes")
-	for _, m := range modules {
-		for entry, class := range m.Patched.Classes {
-			name := filepath.Join(classes, entry)
-			require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
-			require.NoError(t, os.WriteFile(name, class, 0o644))
-		}
-	}
 	for _, a := range maventest.Resolve(ctx, t, version, "test", nil) {
 		k.classPath = append(k.classPath, a.Path)
 	}
-	k.classPath = append([]string{classes}, k.classPath...)
-	return k
+	return k, modules
 }
 
 // leaveOut takes every section of a hook out of a plan.

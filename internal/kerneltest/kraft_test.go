@@ -39,8 +39,8 @@ type kernel struct {
 	dir     string
 	// classPath begins with the patched classes.
 	classPath []string
-	// env is added to the environment of the tests.
-	env []string
+	// env is added to the environment of the tests, jvm to the options of their JVM.
+	env, jvm []string
 }
 
 // targetOf gives a release's target with Scala 2.13, in its first mode.
@@ -160,9 +160,16 @@ func (k *kernel) compileTests(ctx context.Context, t *testing.T, folders ...stri
 // There is no identity file when they start. A class without a package is one of ours.
 func (k *kernel) junit(ctx context.Context, t *testing.T, classes ...string) (report string, passed bool) {
 	t.Helper()
+	return k.launch(ctx, t, []string{"--details=tree", "--details-theme=ascii"}, classes...)
+}
+
+// launch runs JUnit's console with further options.
+func (k *kernel) launch(ctx context.Context, t *testing.T, options []string, classes ...string) (output string, passed bool) {
+	t.Helper()
 	ids := filepath.Join(t.TempDir(), "observer.ids")
-	args := []string{"-XX:+UseSerialGC", "-Dkafka.version=" + k.version, "-cp", k.path(),
-		"org.junit.platform.console.ConsoleLauncher", "execute", "--disable-banner", "--disable-ansi-colors", "--details=tree", "--details-theme=ascii", "--fail-if-no-tests"}
+	args := append(slices.Clone(k.jvm), "-XX:+UseSerialGC", "-Dkafka.version="+k.version, "-cp", k.path(),
+		"org.junit.platform.console.ConsoleLauncher", "execute", "--disable-banner", "--disable-ansi-colors", "--fail-if-no-tests")
+	args = append(args, options...)
 	for _, class := range classes {
 		if !strings.Contains(class, ".") {
 			class = "org.apache.kafka.controller." + class
@@ -207,16 +214,6 @@ func TestTheRulesHoldInEveryFormThatUpstreamHad(t *testing.T) {
 
 // result is one line of a report: the test's name, how long it took, its outcome.
 var result = regexp.MustCompile(`(?m)^[ |+'-]*(.+?)(?: \d+ ms)? (\[(?:OK|X|S|A)\].*)$`)
-
-// results gives the tests of a report with their outcome, sorted.
-func results(report string) []string {
-	var out []string
-	for _, m := range result.FindAllStringSubmatch(report, -1) {
-		out = append(out, m[1]+" "+m[2])
-	}
-	slices.Sort(out)
-	return out
-}
 
 // failures gives the test methods of a report that failed, sorted.
 func failures(report string) []string {
