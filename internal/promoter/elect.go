@@ -285,3 +285,36 @@ func refusedFirst(errs []error) error {
 	}
 	return all
 }
+
+// ElectPreferred asks for a preferred election of the partitions, which loses nothing, and gives
+// who leads each of them afterwards. Partitions that are leaderless then are the error.
+func (o *Operator) ElectPreferred(ctx context.Context, parts []observer.Partition, limit time.Duration) (map[string]int32, error) {
+	answers, err := o.Kafka.Elect(ctx, observer.Preferred, parts)
+	if err != nil {
+		return nil, fmt.Errorf("preferred election: %w", err)
+	}
+	after := map[string]int32{}
+	refused := map[string]bool{}
+	var errs []error
+	for _, p := range parts {
+		after[p.String()] = observer.NoLeader
+		if err := answers[p.String()]; err != nil {
+			refused[p.String()] = true
+			errs = append(errs, fmt.Errorf("preferred election of %s: %w", p, err))
+		}
+	}
+	_, err = o.until(ctx, limit, "the elected replicas lead", func(v observer.View) []string {
+		var left []string
+		for _, p := range v.Partitions {
+			if _, ok := after[p.String()]; !ok {
+				continue
+			}
+			after[p.String()] = p.Leader
+			if p.Leader == observer.NoLeader && !refused[p.String()] {
+				left = append(left, p.String()+" has no leader")
+			}
+		}
+		return left
+	})
+	return after, errors.Join(append(errs, err)...)
+}

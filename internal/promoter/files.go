@@ -1,6 +1,7 @@
 package promoter
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -138,7 +139,16 @@ func (i *Inventory) Write(ctx context.Context, node int32, content []byte) (host
 	if err != nil {
 		return hosts.Undo{Node: node}, err
 	}
+	if expect.Exists && bytes.Equal(expect.Content, content) {
+		return hosts.Undo{Node: node, Before: expect}, nil
+	}
 	u, err := way.Write(ctx, content, expect)
+	if errors.Is(err, hosts.ErrChanged) {
+		// Nodes that share one file, as with a ConfigMap, have it already.
+		if now, rerr := way.Read(ctx); rerr == nil && now.Exists && bytes.Equal(now.Content, content) {
+			u, err = hosts.Undo{Node: node, Before: now}, nil
+		}
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.seen, node)

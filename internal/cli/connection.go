@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"observer-patch/internal/cluster"
+	"observer-patch/internal/exit"
+	"observer-patch/internal/hosts"
+	"observer-patch/internal/promoter"
+)
+
+// connection are the flags that say which cluster is meant.
+type connection struct {
+	bootstrap []string
+	settings  cluster.Settings
+	context   string
+}
+
+func (c *connection) flags(f *pflag.FlagSet) {
+	f.StringSliceVar(&c.bootstrap, "bootstrap-server", nil, "host:port of some brokers; default: $"+cluster.BootstrapVariable+", else the context's")
+	f.StringVar(&c.settings.CommandConfig, "command-config", "", "client.properties for the connection; default: $"+cluster.CommandConfigVariable+", else the context's")
+	f.StringVar(&c.settings.Inventory, "inventory", "", "inventory of the nodes' identity files; default: $"+cluster.InventoryVariable+", else the context's")
+	f.StringVar(&c.context, "context", "", "named cluster of the file of contexts; default: $"+cluster.ContextVariable+", else its current one")
+	f.StringVar(&c.settings.ClusterID, "cluster-id", "", "refuse to work on a cluster that calls itself otherwise")
+}
+
+// resolve gives what the flags, the environment and the context say together.
+func (c *connection) resolve() (cluster.Settings, error) {
+	s := c.settings
+	s.Bootstrap = c.bootstrap
+	s, err := cluster.Resolve(s, c.context, os.Getenv)
+	return s, exit.With(exit.Usage, err)
+}
+
+// connect opens the way to the cluster and to its nodes' files, and refuses a cluster that is not
+// the one that flags, context or inventory name.
+func (c *connection) connect(ctx context.Context, env *Env, do func(conn *promoter.Connection, files *promoter.Inventory, clusterID string) error) (err error) {
+	s, err := c.resolve()
+	if err != nil {
+		return err
+	}
+	if s.Inventory == "" {
+		return exit.With(exit.Usage, fmt.Errorf("no inventory is named: say --inventory FILE, set %s, or name it in the context", cluster.InventoryVariable))
+	}
+	inv, err := hosts.ReadInventory(s.Inventory)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	client, err := cluster.Connect(s, env.Log)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	defer client.Close()
+	conn := &promoter.Connection{Client: client, Now: time.Now}
+	v, err := conn.Look(ctx)
+	if err != nil {
+		return err
+	}
+	for source, want := range map[string]string{"--cluster-id or the context": s.ClusterID, "the inventory " + s.Inventory: inv.Cluster} {
+		if want != "" && want != v.ClusterID {
+			return exit.With(exit.Refused, fmt.Errorf("%s names cluster %s, %s is cluster %s", source, want, strings.Join(s.Bootstrap, ","), v.ClusterID))
+		}
+	}
+	files := promoter.NewInventory(inv, func(ctx context.Context, n hosts.Node) (*hosts.Transport, error) {
+		return hosts.Open(ctx, n, hosts.Options{Getenv: os.Getenv, ClusterID: v.ClusterID, Why: strings.Join(os.Args, " ")})
+	})
+	defer func() { err = errors.Join(err, files.Close()) }()
+	return do(conn, files, v.ClusterID)
+}
