@@ -6,30 +6,28 @@
  */
 package kafka.observer
 
-import java.util.{List => JList}
+import java.util.{Collections, List => JList}
 
-import org.apache.kafka.controller.ObserverReplicas
+import org.apache.kafka.controller.{ObserverReplicas, ObserverRules}
 
 import scala.collection.Seq
 
 /**
- * Whether a broker is an observer of a partition that this broker hosts: its id is in force, and some replica that
- * is to stay is not marked (the rule of ObserverRules, for the collections that a Partition has; up to 4.1
- * these are Scala's, from 4.2 on Java's). It is asked on the fetch path: the id comes first, so that nothing is
- * looked at or allocated for a broker that is not marked.
+ * ObserverRules.isObserver for the collections of a broker's partition: up to 4.1 these are Scala's, from 4.2 on Java's.
+ * It is asked on the fetch path, so the id comes first: nothing is looked at or copied for a broker that is not marked.
  */
 object PartitionObservers {
+  private val Nobody = new Array[Int](0)
+
   def isObserver(id: Int, replicas: Seq[Int]): Boolean =
-    ObserverReplicas.isObserver(id) && replicas.exists(replica => !ObserverReplicas.isObserver(replica))
+    ObserverReplicas.isObserver(id) && ObserverRules.isObserver(id, replicas.toArray, Nobody)
 
   def isObserver(id: Int, replicas: Seq[Int], removing: Seq[Int]): Boolean =
-    ObserverReplicas.isObserver(id) &&
-      replicas.exists(replica => !ObserverReplicas.isObserver(replica) && !removing.contains(replica))
+    ObserverReplicas.isObserver(id) && ObserverRules.isObserver(id, replicas.toArray, removing.toArray)
 
   def isObserver(id: Int, replicas: JList[Integer]): Boolean =
-    ObserverReplicas.isObserver(id) && replicas.stream().anyMatch(replica => !ObserverReplicas.isObserver(replica))
+    ObserverRules.isObserver(id, replicas, Collections.emptyList[Integer])
 
   def isObserver(id: Int, replicas: JList[Integer], removing: JList[Integer]): Boolean =
-    ObserverReplicas.isObserver(id) &&
-      replicas.stream().anyMatch(replica => !ObserverReplicas.isObserver(replica) && !removing.contains(replica))
+    ObserverRules.isObserver(id, replicas, removing)
 }

@@ -6,30 +6,34 @@
  */
 package kafka.observer
 
-import java.util.{ArrayList => JArrayList, Collection => JCollection}
+import java.util.{Collection => JCollection}
+import java.util.function.IntPredicate
+import java.util.stream.Collectors
 
 import kafka.api.LeaderAndIsr
 import kafka.controller.{ControllerContext, NewReplica, OnlineReplica, PartitionAndReplica, ReplicaAssignment}
 import kafka.utils.Logging
 import org.apache.kafka.admin.BrokerMetadata
 import org.apache.kafka.common.TopicPartition
-import org.apache.kafka.controller.ObserverReplicas
+import org.apache.kafka.controller.{ObserverReplicas, ObserverRules}
 
 import scala.collection.Seq
 
 /**
- * What the ZooKeeper controller asks of set full. A broker is an observer of a partition when its id is in force (it is
- * 'marked') and some replica that is to stay is not marked. While no ids are in force every method gives back what
+ * What the ZooKeeper controller asks of set full: ObserverRules, which has the rule, put to the controller's own types.
+ * A broker is 'marked' when its id is in force. While no ids are in force every method gives back what
  * it was given, or 'no'. All run in the controller's event thread, except for placeable.
  */
 object ZkObservers extends Logging {
   /** Whether the partition has observers at all: a marked replica, and one to stay that is not. */
   def hasObservers(assignment: ReplicaAssignment): Boolean =
-    !ObserverReplicas.isEmpty && assignment.replicas.exists(marked) && assignment.targetReplicas.exists(!marked(_))
+    ObserverRules.active && ObserverRules.hasObserver(assignment.replicas.toArray, assignment.removingReplicas.toArray)
 
   /** Members without the partition's observers, in the same order. */
   def withoutObservers(assignment: ReplicaAssignment, members: Seq[Int]): Seq[Int] =
-    if (hasObservers(assignment)) members.filterNot(marked) else members
+    if (ObserverRules.active)
+      ObserverRules.withoutObservers(members.toArray, assignment.replicas.toArray, assignment.removingReplicas.toArray).toList
+    else members
 
   /**
    * The initial ISR: the live replicas that are no observers. Nobody, if the partition has such replicas and none
@@ -50,11 +54,11 @@ object ZkObservers extends Logging {
   def electable(assignment: ReplicaAssignment, leaderAndIsr: LeaderAndIsr, live: Seq[Int]): Seq[Int] =
     if (!hasObservers(assignment)) live
     else {
-      val sync = live.filterNot(marked)
-      val leader = leaderAndIsr.leader
-      if (!sync.exists(leaderAndIsr.isr.contains) && marked(leader) && live.contains(leader) && leaderAndIsr.isr.contains(leader))
-        Seq(leader)
-      else sync
+      val isr = leaderAndIsr.isr.toArray
+      val replicas = assignment.replicas.toArray
+      val removing = assignment.removingReplicas.toArray
+      val alive: IntPredicate = live.contains(_)
+      live.filter(ObserverRules.mayLead(_, leaderAndIsr.leader, isr, replicas, removing, alive))
     }
 
   /**
@@ -62,26 +66,28 @@ object ZkObservers extends Logging {
    * looked at whenever an ISR has changed.
    */
   def overdueHandovers(context: ControllerContext, partitions: Iterable[TopicPartition]): Seq[TopicPartition] =
-    if (ObserverReplicas.isEmpty) Seq.empty
+    if (!ObserverRules.active) Seq.empty
     else partitions.filter { partition =>
       context.partitionLeadershipInfo(partition).exists { info =>
         val assignment = context.partitionFullReplicaAssignment(partition)
-        marked(info.leaderAndIsr.leader) && hasObservers(assignment) &&
+        ObserverRules.isObserver(info.leaderAndIsr.leader, assignment.replicas.toArray, assignment.removingReplicas.toArray) &&
           withoutObservers(assignment, info.leaderAndIsr.isr).exists(context.isReplicaOnline(_, partition))
       }
     }.toSeq
 
   /** The observers in a proposed ISR that are not in the committed one. Those that are may stay until the leader removes them. */
   def newcomers(assignment: ReplicaAssignment, committedIsr: Seq[Int], proposedIsr: Seq[Int]): Seq[Int] =
-    if (hasObservers(assignment)) proposedIsr.filter(id => marked(id) && !committedIsr.contains(id)) else Seq.empty
+    if (ObserverRules.active)
+      ObserverRules.observersToJoin(proposedIsr.toArray, committedIsr.toArray, assignment.replicas.toArray, assignment.removingReplicas.toArray).toList
+    else Seq.empty
 
   /**
    * The ISR after a broker's departure. If that left a leaderless partition with observers only, the ISR stays as it
    * was: the departed member is then electable when it returns.
    */
   def isrAfterDeparture(assignment: ReplicaAssignment, departed: Int, newLeader: Int, isr: List[Int], rest: List[Int]): List[Int] =
-    if (newLeader == LeaderAndIsr.NoLeader && assignment.replicas.contains(departed) && rest.nonEmpty &&
-        hasObservers(assignment) && rest.forall(marked)) isr
+    if (newLeader == LeaderAndIsr.NoLeader && assignment.replicas.contains(departed) &&
+        ObserverRules.onlyObservers(rest.toArray, assignment.replicas.toArray, assignment.removingReplicas.toArray)) isr
     else rest
 
   /**
@@ -98,7 +104,7 @@ object ZkObservers extends Logging {
    * partition: they may be the only ones in sync that are left. Asked only where a replica is marked.
    */
   def mustKeepOldReplicas(context: ControllerContext, partition: TopicPartition, reassignment: ReplicaAssignment): Boolean =
-    !ObserverReplicas.isEmpty && reassignment.replicas.exists(marked) &&
+    reassignment.replicas.exists(ObserverReplicas.isObserver) &&
       !context.partitionLeadershipInfo(partition).exists { info =>
         val leader = info.leaderAndIsr.leader
         reassignment.targetReplicas.contains(leader) && context.isReplicaOnline(leader, partition)
@@ -106,20 +112,11 @@ object ZkObservers extends Logging {
 
   /** The brokers on which automatic placement may put replicas: those not marked, or all when these do not suffice. */
   def placeable(brokers: JCollection[BrokerMetadata], replicationFactor: Int): JCollection[BrokerMetadata] =
-    if (ObserverReplicas.isEmpty) brokers
+    if (!ObserverRules.active) brokers
     else {
-      val unmarked = new JArrayList[BrokerMetadata](brokers.size)
-      brokers.forEach(broker => if (!marked(broker.id)) unmarked.add(broker))
-      if (unmarked.size == brokers.size) brokers
-      else if (unmarked.size >= replicationFactor) unmarked
-      else {
-        warn(s"Replication factor $replicationFactor is more than the ${unmarked.size} brokers that are no observers: " +
-          s"placing replicas on observers ${list(ObserverReplicas.ids)} too")
-        brokers
-      }
+      val chosen = ObserverRules.placeable(brokers.stream.mapToInt(_.id).toArray, replicationFactor)
+      brokers.stream.filter(broker => chosen.contains(broker.id)).collect(Collectors.toList[BrokerMetadata])
     }
-
-  private def marked(id: Int): Boolean = ObserverReplicas.isObserver(id)
 
   private def list(ids: Seq[Int]): String = ids.mkString("[", ", ", "]")
 }

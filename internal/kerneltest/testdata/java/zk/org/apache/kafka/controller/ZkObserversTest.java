@@ -16,6 +16,7 @@ import java.util.stream.IntStream;
 import kafka.controller.ControllerContext;
 import kafka.controller.OnlineReplica$;
 import kafka.controller.PartitionAndReplica;
+import kafka.observer.PartitionObservers;
 import kafka.observer.ZkObservers;
 
 import org.apache.kafka.admin.AdminUtils;
@@ -36,6 +37,28 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What follows from the rule for the ZooKeeper controller, one question after the other. */
 class ZkObserversTest {
+    private static boolean isObserver(int id, List<Integer> replicas, List<Integer> removing) {
+        boolean observer = PartitionObservers.isObserver(id, replicas, removing);
+        assertEquals(observer, PartitionObservers.isObserver(id, scalaSeq(replicas), scalaSeq(removing)));
+        if (removing.isEmpty()) {
+            assertEquals(observer, PartitionObservers.isObserver(id, replicas));
+            assertEquals(observer, PartitionObservers.isObserver(id, scalaSeq(replicas)));
+        }
+        return observer;
+    }
+
+    @Test
+    void aBrokersPartitionIsAskedTheSameInEveryFormOfItsCollections() {
+        Marked.only(3, 4);
+        assertTrue(isObserver(4, List.of(1, 4), List.of()));
+        assertFalse(isObserver(1, List.of(1, 4), List.of()));
+        assertFalse(isObserver(4, List.of(3, 4), List.of()), "all are marked");
+        assertFalse(isObserver(4, List.of(1, 3, 4), List.of(1)), "the only unmarked one goes");
+        assertTrue(isObserver(4, List.of(1, 4), List.of(4)), "one that goes is an observer too");
+        Marked.only();
+        assertFalse(isObserver(4, List.of(1, 4), List.of()));
+    }
+
     private static List<Integer> initialIsr(List<Integer> replicas, List<Integer> live) {
         return javaList(ZkObservers.initialIsr(PARTITION, ZkState.of(replicas, replicas, replicas.get(0)).assignment(), scalaSeq(live)));
     }

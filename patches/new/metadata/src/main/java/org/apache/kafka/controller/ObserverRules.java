@@ -50,7 +50,8 @@ public final class ObserverRules {
         return ObserverReplicas.isObserver(id) && hasSyncTarget(replicas, removing);
     }
 
-    static boolean isObserver(int id, Collection<Integer> replicas, Collection<Integer> removing) {
+    /** As {@link #isObserver(int, int[], int[])}; nothing is copied for a broker that is not marked. */
+    public static boolean isObserver(int id, Collection<Integer> replicas, Collection<Integer> removing) {
         return ObserverReplicas.isObserver(id) && hasSyncTarget(toArray(replicas), toArray(removing));
     }
 
@@ -129,14 +130,19 @@ public final class ObserverRules {
      * @param isr       The ISR that results from the change.
      * @param alive     Who could lead if there were no observers.
      */
-    static boolean mayLead(
-        int id, int leader, List<Integer> isr, List<Integer> replicas, List<Integer> removing, IntPredicate alive
-    ) {
+    public static boolean mayLead(int id, int leader, int[] isr, int[] replicas, int[] removing, IntPredicate alive) {
         if (!isObserver(id, replicas, removing)) {
             return true;
         }
-        return id == leader && isr.contains(id)
-            && isr.stream().noneMatch(member -> !ObserverReplicas.isObserver(member) && alive.test(member));
+        return id == leader && contains(isr, id)
+            && Arrays.stream(isr).noneMatch(member -> !ObserverReplicas.isObserver(member) && alive.test(member));
+    }
+
+    static boolean mayLead(
+        int id, int leader, List<Integer> isr, List<Integer> replicas, List<Integer> removing, IntPredicate alive
+    ) {
+        return !ObserverReplicas.isObserver(id)
+            || mayLead(id, leader, toArray(isr), toArray(replicas), toArray(removing), alive);
     }
 
     /**
@@ -156,7 +162,7 @@ public final class ObserverRules {
      * Observers that a proposed ISR would bring in. Those that the committed ISR holds already are not
      * among them: an ISR that shrinks has to go through while such a member is still on its way out.
      */
-    static int[] observersToJoin(int[] proposed, int[] committed, int[] replicas, int[] removing) {
+    public static int[] observersToJoin(int[] proposed, int[] committed, int[] replicas, int[] removing) {
         if (!active()) {
             return NONE;
         }
@@ -246,6 +252,11 @@ public final class ObserverRules {
     }
 
     private static int[] toArray(Collection<Integer> ids) {
-        return ids.stream().mapToInt(Integer::intValue).toArray();
+        int[] array = new int[ids.size()];
+        int size = 0;
+        for (int id : ids) {
+            array[size++] = id;
+        }
+        return array;
     }
 }
