@@ -1,0 +1,54 @@
+package promoter
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+type requester struct{ *kgo.Client }
+
+func (r requester) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	return r.Client.Request(ctx, req)
+}
+
+func instance(t *testing.T, c *kfake.Cluster, session time.Duration) *GroupLock {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	require.NoError(t, err)
+	t.Cleanup(cl.Close)
+	return NewGroupLock(requester{cl}, "observer-patch-auto", session)
+}
+
+func TestOneInstanceHoldsTheLock(t *testing.T) {
+	c := kfake.MustCluster(kfake.NumBrokers(1))
+	t.Cleanup(c.Close)
+	a, b := instance(t, c, 10*time.Second), instance(t, c, 10*time.Second)
+	require.NoError(t, a.Check(t.Context()))
+	require.ErrorIs(t, b.Check(t.Context()), ErrNotHeld)
+	require.NoError(t, a.Check(t.Context()))
+	require.ErrorIs(t, b.Check(t.Context()), ErrNotHeld)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { a.Keep(ctx); close(done) }()
+	cancel()
+	<-done
+	require.NoError(t, b.Check(t.Context()), "it was given back")
+	require.ErrorIs(t, a.Check(t.Context()), ErrNotHeld)
+}
+
+// A holder that was paused for longer than its session: another one has the lock meanwhile, and
+// the first finds out before it acts.
+func TestAHolderThatWasSilentIsFenced(t *testing.T) {
+	c := kfake.MustCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(100*time.Millisecond))
+	t.Cleanup(c.Close)
+	a, b := instance(t, c, 500*time.Millisecond), instance(t, c, 500*time.Millisecond)
+	require.NoError(t, a.Check(t.Context()))
+	require.Eventually(t, func() bool { return b.Check(t.Context()) == nil }, 10*time.Second, 20*time.Millisecond)
+	require.ErrorIs(t, a.Check(t.Context()), ErrNotHeld)
+}
