@@ -39,9 +39,9 @@ func (c *connection) resolve() (cluster.Settings, error) {
 	return s, exit.With(exit.Usage, err)
 }
 
-// connect opens the way to the cluster and to its nodes' files, and refuses a cluster that is not
-// the one that flags, context or inventory name.
-func (c *connection) connect(ctx context.Context, env *Env, do func(conn *promoter.Connection, files *promoter.Inventory, clusterID string) error) (err error) {
+// connect opens the way to the cluster, to its nodes' files and to what is kept of it below the
+// state folder, and refuses a cluster that is not the one that flags, context or inventory name.
+func (c *connection) connect(ctx context.Context, env *Env, state string, do func(*promoter.Connection, *promoter.Inventory, *promoter.Store) error) (err error) {
 	s, err := c.resolve()
 	if err != nil {
 		return err
@@ -65,12 +65,24 @@ func (c *connection) connect(ctx context.Context, env *Env, do func(conn *promot
 	}
 	for source, want := range map[string]string{"--cluster-id or the context": s.ClusterID, "the inventory " + s.Inventory: inv.Cluster} {
 		if want != "" && want != v.ClusterID {
-			return exit.With(exit.Refused, fmt.Errorf("%s names cluster %s, %s is cluster %s", source, want, strings.Join(s.Bootstrap, ","), v.ClusterID))
+			return exit.With(exit.Refused, fmt.Errorf("%s names cluster %s, the brokers say %s; correct one of them", source, want, v.ClusterID))
 		}
 	}
+	store, err := promoter.OpenStore(state, v.ClusterID)
+	if err != nil {
+		return err
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("this machine's name, for the journal: %w", err)
+	}
+	journal, err := hosts.OpenJournal(store.Path("changes.jsonl"), whoami(), machine, time.Now)
+	if err != nil {
+		return err
+	}
 	files := promoter.NewInventory(inv, func(ctx context.Context, n hosts.Node) (*hosts.Transport, error) {
-		return hosts.Open(ctx, n, hosts.Options{Getenv: os.Getenv, ClusterID: v.ClusterID, Why: strings.Join(os.Args, " ")})
+		return hosts.Open(ctx, n, hosts.Options{Getenv: os.Getenv, Journal: journal, ClusterID: v.ClusterID, Why: strings.Join(os.Args, " ")})
 	})
 	defer func() { err = errors.Join(err, files.Close()) }()
-	return do(conn, files, v.ClusterID)
+	return do(conn, files, store)
 }

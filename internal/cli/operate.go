@@ -50,15 +50,11 @@ func (f *operating) with(ctx context.Context, env *Env, do func(*promoter.Operat
 	if err := checkFormat(f.format); err != nil {
 		return err
 	}
-	return f.connect(ctx, env, func(conn *promoter.Connection, files *promoter.Inventory, clusterID string) error {
-		dir, err := promoter.StateDir(f.stateDir, os.Getenv)
-		if err != nil {
-			return exit.With(exit.Usage, err)
-		}
-		store, err := promoter.OpenStore(dir, clusterID)
-		if err != nil {
-			return err
-		}
+	dir, err := promoter.StateDir(f.stateDir, os.Getenv)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	return f.connect(ctx, env, dir, func(conn *promoter.Connection, files *promoter.Inventory, store *promoter.Store) error {
 		return do(&promoter.Operator{Kafka: conn, Files: files, Store: store, Log: env.Log, Now: time.Now,
 			Poll: 300 * time.Millisecond, Strict: f.strict, Who: whoami()})
 	})
@@ -82,9 +78,6 @@ func whoami() string {
 	}
 	if by := os.Getenv("SUDO_USER"); by != "" {
 		name = by + " as " + name
-	}
-	if host, err := os.Hostname(); err == nil {
-		name += "@" + host
 	}
 	return name
 }
