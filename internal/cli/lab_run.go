@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +32,8 @@ type labFlags struct {
 	out       string
 	jdk       string
 	format    string
+	seed      uint64
+	seconds   int
 }
 
 func newLabRunCommand(env *Env) *cobra.Command {
@@ -65,6 +67,8 @@ A run that fails, or that shows nothing (inconclusive), is exit code 1.`,
 	f.BoolVar(&l.only, "unpatched-only", false, "run on upstream's own jars only")
 	f.BoolVar(&l.keep, "keep", false, "keep the clusters' files also when everything passed")
 	f.BoolVar(&l.offline, "offline", false, "use only what is in the cache and the local Maven repository")
+	f.Uint64Var(&l.seed, "seed", 0, "seed of random faults (S16); default: a new one, recorded in the plan")
+	f.IntVar(&l.seconds, "seconds", 60, "how long random faults go on (S16)")
 	f.StringVar(&l.dist, "dist", "dist", "folder with bundles")
 	f.StringVar(&l.out, "out", filepath.Join("dist", "lab"), "folder for evidence")
 	f.StringVar(&l.jdk, "jdk", "", "folder of the JDK that runs the nodes; default: the release's pinned version, found as build finds it")
@@ -129,14 +133,16 @@ func (l *labFlags) scenarios(ids []string) ([]scenario.Scenario, error) {
 		}
 		out = append(out, s)
 	}
-	// Scenarios that share a kind of cluster come one after the other.
-	slices.SortStableFunc(out, func(a, b scenario.Scenario) int { return slices.Compare(a.Features, b.Features) })
 	return out, nil
 }
 
 // leg runs the scenarios on one release and mode, on upstream's jars too when that is asked for.
 func (l *labFlags) leg(ctx context.Context, env *Env, t release.Target, mode release.Mode, scenarios []scenario.Scenario, rows *[]campaign.Result) (err error) {
-	c := campaign.Campaign{Release: t.Release.String(), Mode: mode, Set: t.Set, Scenarios: scenarios, Out: l.out, Keep: l.keep, Log: env.Log, Machine: machine()}
+	c := campaign.Campaign{Release: t.Release.String(), Mode: mode, Set: t.Set, Scenarios: scenarios, Out: l.out, Keep: l.keep, Log: env.Log, Machine: machine(),
+		Seed: l.seed, Seconds: l.seconds}
+	if c.Seed == 0 {
+		c.Seed = rand.Uint64N(1 << 32)
+	}
 	if err := l.jvm(env, t, &c); err != nil {
 		return err
 	}
@@ -154,13 +160,10 @@ func (l *labFlags) leg(ctx context.Context, env *Env, t release.Target, mode rel
 		env.Log.Info("verdict", "leg", r.Leg, "scenario", r.Scenario, "verdict", r.Verdict, "took", r.Took.Round(time.Second), "why", r.Reason)
 	}
 	if !l.only {
-		own, both := t, t
-		own.Mode, both.Mode = mode, release.Both
-		dir, err := bundleDir(l.dist, own.String(), both.String())
-		if err != nil {
+		if c.Classpath, c.Patched, err = l.patched(upstream, t, mode); err != nil {
 			return err
 		}
-		if c.Classpath, c.Patched, err = campaign.Overlay(upstream, dir); err != nil {
+		if c.Others, err = l.others(ctx, env, t, upstream, c.Needs()); err != nil {
 			return err
 		}
 		if err := c.Run(ctx, each); err != nil {
@@ -168,7 +171,7 @@ func (l *labFlags) leg(ctx context.Context, env *Env, t release.Target, mode rel
 		}
 	}
 	if l.unpatched || l.only {
-		c.Unpatched, c.Classpath, c.Patched = true, upstream, nil
+		c.Unpatched, c.Classpath, c.Patched, c.Others = true, upstream, nil, nil
 		return c.Run(ctx, each)
 	}
 	return nil
@@ -190,31 +193,6 @@ func (l *labFlags) jvm(env *Env, t release.Target, c *campaign.Campaign) error {
 	}
 	c.Java, c.JavaVersion = jdk.Tool("java"), "JDK "+jdk.Version
 	return nil
-}
-
-// classpath gives the release's own jars with a logging binding, in the locked order.
-func (l *labFlags) classpath(ctx context.Context, env *Env, t release.Target) (paths []string, err error) {
-	lock, err := readLock(env)
-	if err != nil {
-		return nil, err
-	}
-	list, err := lock.Artifacts(t.Release.String(), "lab/"+t.Scala)
-	if err != nil {
-		return nil, err
-	}
-	resolver, err := newResolver(env, l.offline)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, resolver.Cache.Close()) }()
-	artifacts, err := resolver.Resolve(ctx, list)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range artifacts {
-		paths = append(paths, a.Path)
-	}
-	return paths, nil
 }
 
 // machine says what times were taken on: cores and how busy they were when the leg began.

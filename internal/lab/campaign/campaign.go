@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
@@ -30,7 +32,12 @@ type Campaign struct {
 	// Classpath are the jars of every node, Patched those among them that a bundle replaced.
 	Classpath []string
 	Patched   []string
-	Java      string
+	// Others are the class paths that Needs named.
+	Others map[string][]string
+	// Seed and Seconds are for random faults.
+	Seed    uint64
+	Seconds int
+	Java    string
 	// JavaVersion and Machine are recorded with every run.
 	JavaVersion, Machine string
 	// Out takes <leg>/<scenario>/; Work takes the clusters' files.
@@ -54,11 +61,11 @@ type Result struct {
 // NotApplicable is the verdict of a scenario that makes no sense on a leg; the reason says why.
 const NotApplicable = "not applicable"
 
-// current is the cluster in use and what it was formatted with.
+// current is the cluster in use and what it was made for.
 type current struct {
-	c        *cluster.Cluster
-	features []string
-	keep     bool
+	c      *cluster.Cluster
+	layout scenario.Layout
+	keep   bool
 }
 
 // Run runs the scenarios in order and calls each with every result. It stops early only when ctx
@@ -72,18 +79,34 @@ func (c Campaign) Run(ctx context.Context, each func(Result)) (err error) {
 	if err != nil {
 		return err
 	}
-	list, err := evidence.WriteJars(leg, jars)
+	list, err := evidence.WriteJars(leg, "", jars)
 	if err != nil {
 		return err
 	}
+	others := map[string]string{}
+	for name, classpath := range c.Others {
+		jars, err := evidence.Digests(classpath)
+		if err != nil {
+			return err
+		}
+		if others[name], err = evidence.WriteJars(leg, name, jars); err != nil {
+			return err
+		}
+	}
 	var now current
 	defer func() { err = errors.Join(err, c.end(&now)) }()
-	for _, s := range c.Scenarios {
+	for _, s := range c.grouped() {
 		if reason := c.reason(s); reason != "" {
 			each(Result{Leg: filepath.Base(leg), Scenario: s.ID, Verdict: NotApplicable, Reason: reason})
 			continue
 		}
 		p := c.plan(s, list)
+		for _, name := range append(slices.Collect(maps.Values(p.NodeJars)), s.Needs...) {
+			if p.OtherJars == nil {
+				p.OtherJars = map[string]string{}
+			}
+			p.OtherJars[name] = others[name]
+		}
 		for _, j := range jars {
 			if slices.Contains(c.Patched, j.Name) {
 				if p.Jars == nil {
@@ -92,7 +115,7 @@ func (c Campaign) Run(ctx context.Context, each func(Result)) (err error) {
 				p.Jars[j.Name] = j.SHA256
 			}
 		}
-		if err := c.cluster(ctx, s, p, &now); err != nil {
+		if err := c.cluster(ctx, p, &now); err != nil {
 			return err
 		}
 		r, err := c.one(ctx, s, p, &now, filepath.Join(leg, s.ID))
@@ -104,25 +127,9 @@ func (c Campaign) Run(ctx context.Context, each func(Result)) (err error) {
 	return nil
 }
 
-func (c Campaign) reason(s scenario.Scenario) string {
-	if c.Unpatched && !s.Compare {
-		return "upstream has no observers to compare with"
-	}
-	if s.Applies != nil {
-		return s.Applies(c.Release, c.Mode)
-	}
-	return ""
-}
-
-func (c Campaign) plan(s scenario.Scenario, jarList string) scenario.Plan {
-	p := s.NewPlan(c.Release, c.Mode, c.Set, c.Unpatched, cluster.Settings())
-	p.Java, p.Machine, p.JarList = c.JavaVersion, c.Machine, jarList
-	return p
-}
-
 // cluster makes sure that a healthy cluster of the kind that the scenario needs is running.
-func (c Campaign) cluster(ctx context.Context, s scenario.Scenario, p scenario.Plan, now *current) error {
-	if now.c != nil && slices.Equal(now.features, s.Features) {
+func (c Campaign) cluster(ctx context.Context, p scenario.Plan, now *current) error {
+	if now.c != nil && reflect.DeepEqual(now.layout, p.Layout) {
 		return nil
 	}
 	if err := c.end(now); err != nil {
@@ -134,7 +141,14 @@ func (c Campaign) cluster(ctx context.Context, s scenario.Scenario, p scenario.P
 	}
 	// The usual list, also for scenarios with another one: those edit the files as an operator would.
 	spec := cluster.Spec{Mode: c.Mode, Brokers: p.Brokers, Controllers: p.Controllers, Observers: []int32{scenario.Observer},
-		Features: s.Features, Classpath: c.Classpath, Java: c.Java}
+		Features: p.Features, Classpath: c.Classpath, Jars: c.Others, NodeJars: p.NodeJars, First: p.First, Eligible: p.Eligible, Java: c.Java}
+	if p.Linked != 0 {
+		if err := cluster.CanLink(); err != nil {
+			c.Log.Info("no link that can be cut on this machine", "cause", err)
+		} else {
+			spec.Linked = p.Linked
+		}
+	}
 	if c.Unpatched {
 		spec.Observers = nil
 	}
@@ -142,7 +156,7 @@ func (c Campaign) cluster(ctx context.Context, s scenario.Scenario, p scenario.P
 	if err != nil {
 		return fmt.Errorf("%w; its files are kept in %s", err, dir)
 	}
-	*now = current{c: started, features: s.Features, keep: c.Keep}
+	*now = current{c: started, layout: p.Layout, keep: c.Keep}
 	return nil
 }
 
@@ -170,7 +184,8 @@ func (c Campaign) one(ctx context.Context, s scenario.Scenario, p scenario.Plan,
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return Result{}, fmt.Errorf("folder for evidence: %w", err)
 	}
-	if err := evidence.WritePlan(dir, p); err != nil {
+	sum, err := evidence.WritePlan(dir, p)
+	if err != nil {
 		return Result{}, err
 	}
 	since, err := evidence.LogEnds(now.c)
@@ -181,6 +196,7 @@ func (c Campaign) one(ctx context.Context, s scenario.Scenario, p scenario.Plan,
 	if err != nil {
 		return Result{}, err
 	}
+	rec.Mark(evidence.PlanMark, 0, sum)
 	c.Log.Info("scenario", "id", s.ID, "leg", evidence.Leg(p), "title", s.Title)
 	whole, err := s.Execute(ctx, p, now.c, rec, c.Log)
 	if err := errors.Join(err, rec.Close()); err != nil {

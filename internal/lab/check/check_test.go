@@ -52,7 +52,7 @@ func TestRecords(t *testing.T) {
 		twice   = "no record is in a log twice"
 		order   = "a producer's records keep their order in every partition"
 		phantom = "every record in a log was sent"
-		same    = "read_committed consumers see the same log"
+		same    = "read_committed consumers see the same log without aborted transactions"
 	)
 	cases := map[string]struct {
 		h    history.History
@@ -121,8 +121,8 @@ func TestReplicas(t *testing.T) {
 
 func TestObservers(t *testing.T) {
 	const (
-		inISR = "no observer is in the committed ISR, but for the time a demotion takes"
-		leads = "no observer leads"
+		inISR = OutOfISR
+		leads = NoneLeads
 	)
 	edit := func(began, at float64, ids []int32, nodes ...int32) history.Event {
 		return history.Event{At: at, Edit: &history.Edit{Began: began, Nodes: nodes, IDs: ids}}
@@ -130,6 +130,12 @@ func TestObservers(t *testing.T) {
 	initial := history.Event{At: 1, Edit: &history.Edit{Nodes: []int32{1, 2}, IDs: []int32{4}, Initial: true}}
 	isr := func(at float64, isr ...int32) history.Event {
 		return view(at, history.Partition{Leader: 1, ISR: isr})
+	}
+	led := func(at float64, leader int32, isr ...int32) history.Event {
+		return view(at, history.Partition{Leader: leader, ISR: isr})
+	}
+	move := func(at float64, target ...int32) history.Event {
+		return history.Event{At: at, Move: &history.Move{Topic: topic, Began: at, Target: target}}
 	}
 	const window = 1000
 	cases := map[string]struct {
@@ -144,6 +150,13 @@ func TestObservers(t *testing.T) {
 		"demoted, stays":                     {history.History{initial, edit(60, 70, nil, 1, 2), isr(80, 1, 4), edit(90, 100, []int32{4}, 1, 2), isr(1200, 1, 4)}, []string{inISR}},
 		"leads":                              {history.History{initial, view(50, history.Partition{Leader: 4, ISR: []int32{1}})}, []string{leads}},
 		"all replicas are marked":            {history.History{initial, view(50, history.Partition{Leader: 4, ISR: []int32{4}, Replicas: []int32{4}}), isr(60, 1)}, nil},
+		"a sitting leader stays":             {history.History{initial, isr(50, 1, 2), edit(60, 70, []int32{1, 4}, 1, 2), isr(2000, 1, 2)}, nil},
+		"it hands over and leaves":           {history.History{initial, isr(50, 1, 2), edit(60, 70, []int32{1, 4}, 1, 2), isr(2000, 1, 2), led(2100, 2, 1, 2), led(3500, 2, 2)}, nil},
+		"it hands over and does not leave":   {history.History{initial, isr(50, 1, 2), edit(60, 70, []int32{1, 4}, 1, 2), isr(2000, 1, 2), led(2100, 2, 1, 2), led(3500, 2, 1, 2)}, []string{inISR}},
+		"it comes back":                      {history.History{initial, isr(50, 1, 2), edit(60, 70, []int32{1, 4}, 1, 2), led(2100, 2, 2), led(3500, 1, 2)}, []string{leads}},
+		"all targets are marked":             {history.History{initial, isr(30, 1, 2), move(40, 4), isr(50, 1, 4)}, nil},
+		"one target is not":                  {history.History{initial, move(40, 2, 4), isr(50, 1, 4)}, []string{inISR}},
+		"cancelled back to full members":     {history.History{initial, move(40, 4), isr(50, 1, 4), move(60), isr(900, 1, 4), isr(1200, 1, 4)}, []string{inISR}},
 		"no edit recorded":                   {history.History{isr(50, 1)}, []string{inISR}},
 		"nothing sampled":                    {history.History{initial}, []string{inISR}},
 	}

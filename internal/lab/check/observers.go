@@ -41,42 +41,117 @@ func (f *force) apply(e history.Edit, at float64) {
 	}
 }
 
-// Observers asks that no observer is in a committed ISR, and that none leads, later than window
-// milliseconds after the edit that made it one. A partition whose replicas are all marked has none.
-func Observers(h history.History, topic string, window float64) []Finding {
-	isr := tally{rule: "no observer is in the committed ISR, but for the time a demotion takes"}
-	leads := tally{rule: "no observer leads"}
-	edits, n := 0, 0
-	type pending struct {
-		began, at float64
-		edit      history.Edit
-	}
-	var all []pending
-	for _, e := range h {
-		if e.Edit != nil {
-			p := pending{e.Edit.Began, e.At, *e.Edit}
-			if e.Edit.Initial {
-				p.began, p.at = math.Inf(-1), math.Inf(-1)
-			}
-			all = append(all, p)
+// place is a broker's place in a partition.
+type place struct {
+	partition
+	broker int32
+}
+
+// term is since when a broker has led a partition, as samples show it.
+type term struct {
+	leader int32
+	from   float64
+}
+
+// eye follows the samples of a history and tells who is an observer of what, and since when.
+type eye struct {
+	force   *force
+	events  []history.Event // edits and moves, in order of time
+	targets map[partition][]int32
+	terms   map[partition]term
+	// excused is until when a broker was rightly in the ISR: it sat as the leader, or all targets were marked.
+	excused map[place]float64
+}
+
+func newEye(h history.History) (*eye, int) {
+	e := &eye{force: newForce(), targets: map[partition][]int32{}, terms: map[partition]term{}, excused: map[place]float64{}}
+	edits := 0
+	for _, v := range h {
+		if v.Edit != nil {
 			edits++
 		}
-	}
-	f := newForce()
-	next := 0
-	for _, s := range h.Samples(topic) {
-		for next < len(all) && all[next].began <= s.At {
-			f.apply(all[next].edit, all[next].at)
-			next++
+		if v.Edit != nil || v.Move != nil {
+			e.events = append(e.events, v)
 		}
-		marked := func(id int32) bool { _, ok := f.since[id]; return ok }
-		if !slices.ContainsFunc(s.Replicas, func(id int32) bool { return !marked(id) }) {
+	}
+	return e, edits
+}
+
+// see takes a sample in and tells whether its partition has observers.
+func (e *eye) see(s history.Sample) bool {
+	for len(e.events) > 0 && began(e.events[0]) <= s.At {
+		v := e.events[0]
+		e.events = e.events[1:]
+		if v.Move != nil {
+			e.targets[partition{v.Move.Topic, v.Move.Partition}] = v.Move.Target
+			continue
+		}
+		at := v.At
+		if v.Edit.Initial {
+			at = math.Inf(-1)
+		}
+		e.force.apply(*v.Edit, at)
+	}
+	p := partition{s.Topic, s.ID}
+	if t, ok := e.terms[p]; !ok || t.leader != s.Leader {
+		e.terms[p] = term{s.Leader, s.At}
+	}
+	sync := func(ids []int32) bool {
+		return slices.ContainsFunc(ids, func(id int32) bool { _, marked := e.force.since[id]; return !marked })
+	}
+	target := e.targets[p]
+	has := sync(s.Replicas) && (len(target) == 0 || sync(target))
+	for id := range e.force.since {
+		if !has || e.sitting(p, id) {
+			e.excused[place{p, id}] = s.At
+		}
+	}
+	return has
+}
+
+// sitting tells whether the broker leads and has led since before it was marked: marking takes no
+// partition offline.
+func (e *eye) sitting(p partition, id int32) bool {
+	t := e.terms[p]
+	return t.leader == id && t.from <= e.force.since[id]
+}
+
+// since is from when on the broker has to be out of the partition's ISR, but for the window.
+func (e *eye) since(p partition, id int32) float64 {
+	at := e.force.since[id]
+	if until, ok := e.excused[place{p, id}]; ok {
+		at = max(at, until)
+	}
+	return at
+}
+
+func began(v history.Event) float64 {
+	switch {
+	case v.Move != nil:
+		return v.Move.Began
+	case v.Edit.Initial:
+		return math.Inf(-1)
+	}
+	return v.Edit.Began
+}
+
+// Observers asks that no observer is in a committed ISR, and that none leads, later than window
+// milliseconds after the edit that made it one. A partition whose target replicas are all marked has
+// none, and a leader that is marked may stay until it has a successor.
+func Observers(h history.History, topic string, window float64) []Finding {
+	isr := tally{rule: OutOfISR}
+	leads := tally{rule: NoneLeads}
+	e, edits := newEye(h)
+	n := 0
+	for _, s := range h.Samples(topic) {
+		if !e.see(s) {
 			continue
 		}
 		n++
-		for _, id := range slices.Sorted(maps.Keys(f.since)) {
-			since := f.since[id]
-			if s.From <= since+window {
+		p := partition{s.Topic, s.ID}
+		for _, id := range slices.Sorted(maps.Keys(e.force.since)) {
+			since := e.since(p, id)
+			if s.From <= since+window || e.sitting(p, id) {
 				continue
 			}
 			if s.InISR(id) {
@@ -92,6 +167,12 @@ func Observers(h history.History, topic string, window float64) []Finding {
 	}
 	return []Finding{isr.finding("%d samples, %d edits, %.1f s allowed", n, edits, window/1000), leads.finding("%d samples", n)}
 }
+
+// The rules of Observers.
+const (
+	OutOfISR  = "no observer is in the committed ISR, but for the time a demotion takes"
+	NoneLeads = "no observer leads"
+)
 
 func when(ms float64) string {
 	if math.IsInf(ms, -1) {

@@ -21,7 +21,7 @@ func Records(h history.History) []Finding {
 	for _, r := range reads {
 		logs[partition{r.Topic, r.Partition}] = newLog(r.Runs)
 	}
-	return []Finding{lost(h, ops, logs), twice(reads), order(reads), phantom(ops, reads), sameView(h)}
+	return []Finding{lost(h, ops, logs), twice(reads), order(reads), phantom(ops, reads), committedView(h)}
 }
 
 func lost(h history.History, ops []history.Op, logs map[partition]log) Finding {
@@ -128,26 +128,6 @@ func phantom(ops []history.Op, reads []history.Read) Finding {
 		}
 	}
 	return t.finding("%d records sent", len(ops))
-}
-
-// sameView compares the two isolation levels: without aborted transactions both see one log.
-func sameView(h history.History) Finding {
-	t := tally{rule: "read_committed consumers see the same log"}
-	plain := map[partition][]history.Run{}
-	for _, r := range h.Reads(false) {
-		plain[partition{r.Topic, r.Partition}] = r.Runs
-	}
-	committed := h.Reads(true)
-	if len(committed) != len(plain) {
-		t.add("%d partitions read committed, %d uncommitted", len(committed), len(plain))
-	}
-	for _, r := range committed {
-		p := partition{r.Topic, r.Partition}
-		if !slices.Equal(r.Runs, plain[p]) {
-			t.add("%v differs", p)
-		}
-	}
-	return t.finding("%d partitions compared", len(plain))
 }
 
 // log is a partition's runs in order of offset.

@@ -24,6 +24,7 @@ type Cluster struct {
 
 	byID    map[int32]*Node
 	ports   *ports
+	link    *link
 	spawner *spawner
 	log     *slog.Logger
 
@@ -55,12 +56,19 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, n := range c.Nodes {
+	nodes := slices.Clone(c.Nodes)
+	slices.SortStableFunc(nodes, func(a, b *Node) int { return order(a, c.Spec.First) - order(b, c.Spec.First) })
+	for _, n := range nodes {
 		if err := n.Start(); err != nil {
 			return err
 		}
 		if n.role == roleZooKeeper {
 			if err := c.Await(ctx, 30*time.Second, "ZooKeeper answers", n.listening); err != nil {
+				return err
+			}
+		}
+		if n.ID == c.Spec.First {
+			if err := c.AwaitBrokers(ctx, n.ID); err != nil {
 				return err
 			}
 		}
@@ -80,9 +88,20 @@ func (c *Cluster) lay() (err error) {
 	if c.ports, err = newPorts(); err != nil {
 		return err
 	}
+	if c.Spec.Linked != 0 {
+		if c.link, err = newLink(); err != nil {
+			return err
+		}
+	}
 	for _, node := range c.Spec.nodes() {
 		node.Dir = filepath.Join(c.Dir, fmt.Sprintf("node-%d", node.ID))
-		node.classpath, node.java, node.spawner = c.Spec.classpath(node.ID), c.Spec.Java, c.spawner
+		node.java, node.spawner, node.host = c.Spec.Java, c.spawner, "127.0.0.1"
+		if c.link != nil {
+			c.link.place(node, node.ID == c.Spec.Linked)
+		}
+		if node.classpath, err = c.Spec.classpath(c.Spec.NodeJars[node.ID]); err != nil {
+			return err
+		}
 		if node.Port, err = c.ports.take(); err != nil {
 			return err
 		}
@@ -101,6 +120,36 @@ func (c *Cluster) lay() (err error) {
 	}
 	return nil
 }
+
+// order says when a node starts: ZooKeeper and controllers, the first broker, the others.
+func order(n *Node, first int32) int {
+	switch {
+	case !n.IsBroker():
+		return 0
+	case n.ID == first:
+		return 1
+	}
+	return 2
+}
+
+// Swap has the node's next start use the class path with the name, the usual one for an empty name.
+func (c *Cluster) Swap(id int32, name string) error {
+	jars, err := c.Spec.classpath(name)
+	if err != nil {
+		return err
+	}
+	n := c.byID[id]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.classpath = jars
+	return nil
+}
+
+// Eligible tells whether brokers know eligible leader replicas (KIP-966).
+func (c *Cluster) Eligible() bool { return c.Spec.Eligible }
+
+// Rack is the zone of a broker: each is in one of its own.
+func Rack(broker int32) string { return fmt.Sprintf("zone-%d", broker) }
 
 // Close kills every process and waits until all are gone. It may be called more than once.
 func (c *Cluster) Close() error {
@@ -121,6 +170,10 @@ func (c *Cluster) Close() error {
 	if c.spawner != nil {
 		c.spawner.close()
 		c.spawner = nil
+	}
+	if c.link != nil {
+		errs = append(errs, c.link.remove())
+		c.link = nil
 	}
 	if c.ports != nil {
 		c.ports.release()

@@ -14,7 +14,7 @@ import (
 func (c *Cluster) properties(n *Node) map[string]string {
 	if n.role == roleZooKeeper {
 		return map[string]string{
-			"dataDir": n.DataDir(), "clientPort": fmt.Sprint(n.Port), "clientPortAddress": "127.0.0.1",
+			"dataDir": n.DataDir(), "clientPort": fmt.Sprint(n.Port), "clientPortAddress": n.host,
 			"maxClientCnxns": "0", "admin.enableServer": "false",
 		}
 	}
@@ -22,6 +22,9 @@ func (c *Cluster) properties(n *Node) map[string]string {
 	maps.Copy(p, upkeep(c.Spec.Brokers))
 	p["log.dirs"] = n.DataDir()
 	client := "PLAINTEXT://" + n.Addr()
+	if n.IsBroker() {
+		p["broker.rack"] = Rack(n.ID)
+	}
 	switch {
 	case c.Spec.Mode == release.ZK:
 		p["broker.id"] = fmt.Sprint(n.ID)
@@ -37,7 +40,7 @@ func (c *Cluster) properties(n *Node) map[string]string {
 		case roleController:
 			p["listeners"] = "CONTROLLER://" + n.Addr()
 		case roleCombined:
-			p["listeners"] = fmt.Sprintf("%s,CONTROLLER://127.0.0.1:%d", client, n.quorumPort)
+			p["listeners"] = fmt.Sprintf("%s,CONTROLLER://%s:%d", client, n.host, n.quorumPort)
 			p["advertised.listeners"] = client
 		default:
 			p["listeners"] = client
@@ -55,7 +58,7 @@ func (c *Cluster) voters() string {
 		case roleController:
 			v = append(v, fmt.Sprintf("%d@%s", n.ID, n.Addr()))
 		case roleCombined:
-			v = append(v, fmt.Sprintf("%d@127.0.0.1:%d", n.ID, n.quorumPort))
+			v = append(v, fmt.Sprintf("%d@%s:%d", n.ID, n.host, n.quorumPort))
 		}
 	}
 	return strings.Join(v, ",")

@@ -26,9 +26,19 @@ type Spec struct {
 	Features []string
 	// Properties are added to every broker and controller and win over the lab's own.
 	Properties map[string]string
-	// Classpath are the jars of every node, in order; NodeClasspath replaces it for some ids.
-	Classpath     []string
-	NodeClasspath map[int32][]string
+	// Classpath are the jars of every node, in order. Jars are other class paths by name; NodeJars
+	// names those on which some nodes start. Swap changes it later.
+	Classpath []string
+	Jars      map[string][]string
+	NodeJars  map[int32]string
+	// First is a broker that takes part before any other starts, 0 for none. In ZooKeeper mode
+	// that makes it the controller.
+	First int32
+	// Linked is a broker in a network of its own behind a link that can be cut, 0 for none. It needs
+	// root and ip(8); CanLink tells.
+	Linked int32
+	// Eligible says that brokers know eligible leader replicas (KIP-966).
+	Eligible bool
 	// Java is the java program.
 	Java string
 }
@@ -54,11 +64,15 @@ func (s Spec) validate() error {
 	return nil
 }
 
-func (s Spec) classpath(id int32) []string {
-	if own, ok := s.NodeClasspath[id]; ok {
-		return own
+// classpath gives the class path with the name, the usual one for an empty name.
+func (s Spec) classpath(name string) ([]string, error) {
+	if name == "" {
+		return s.Classpath, nil
 	}
-	return s.Classpath
+	if jars, ok := s.Jars[name]; ok {
+		return jars, nil
+	}
+	return nil, fmt.Errorf("no jars named %q: the cluster has %v", name, sortedKeys(s.Jars))
 }
 
 // role is what a node does.
@@ -99,6 +113,8 @@ func Settings() map[string]string {
 		"auto.create.topics.enable":      "false",
 		"auto.leader.rebalance.enable":   "false",
 		"unclean.leader.election.enable": "false",
+		// Every broker is a zone of its own; consumers without a rack do not notice.
+		"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 	}
 }
 
@@ -120,7 +136,7 @@ func upkeep(brokers int) map[string]string {
 	}
 }
 
-func sortedKeys(m map[string]string) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

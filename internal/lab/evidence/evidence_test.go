@@ -20,9 +20,11 @@ func stored(t *testing.T, root string, unpatched bool, verdict string) Run {
 	p := s.NewPlan("4.1.0", release.KRaft, release.Full, unpatched, map[string]string{"min.insync.replicas": "2"})
 	r := Run{Dir: filepath.Join(root, Leg(p), s.ID), Plan: p}
 	require.NoError(t, os.MkdirAll(r.Dir, 0o755))
-	require.NoError(t, WritePlan(r.Dir, p))
+	sum, err := WritePlan(r.Dir, p)
+	require.NoError(t, err)
 	rec, err := history.NewRecorder(filepath.Join(r.Dir, EventsFile))
 	require.NoError(t, err)
+	rec.Mark(PlanMark, 0, sum)
 	rec.Mark("some", 1, "mark")
 	require.NoError(t, rec.Close())
 	r.Outcome = s.JudgeRun(rec.History(), p)
@@ -46,6 +48,37 @@ func TestAVerdictThatWasTypedIsFound(t *testing.T) {
 	loaded, err = Load(r.Dir)
 	require.NoError(t, err)
 	require.Equal(t, again, loaded.Outcome)
+}
+
+func TestAnEditedPlanIsRefused(t *testing.T) {
+	r := stored(t, t.TempDir(), false, "")
+	_, _, err := Rejudge(r.Dir)
+	require.NoError(t, err)
+	edited := r.Plan
+	edited.Observers = nil
+	_, err = WritePlan(r.Dir, edited)
+	require.NoError(t, err)
+	_, _, err = Rejudge(r.Dir)
+	require.ErrorIs(t, err, ErrPlan)
+
+	_, err = WritePlan(r.Dir, r.Plan)
+	require.NoError(t, err)
+	rec, err := history.NewRecorder(filepath.Join(r.Dir, EventsFile))
+	require.NoError(t, err)
+	rec.Mark("some", 1, "mark")
+	require.NoError(t, rec.Close())
+	_, _, err = Rejudge(r.Dir)
+	require.ErrorIs(t, err, ErrPlan, "events that name no plan")
+}
+
+func TestAnUnknownFieldInAPlanIsRefused(t *testing.T) {
+	r := stored(t, t.TempDir(), false, "")
+	path := filepath.Join(r.Dir, PlanFile)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append([]byte(`{"verdict": "pass",`), text[1:]...), 0o644))
+	_, _, err = Rejudge(r.Dir)
+	require.ErrorContains(t, err, "unknown field")
 }
 
 func TestReportSaysWhatFailedAndCompares(t *testing.T) {

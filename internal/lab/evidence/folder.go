@@ -3,6 +3,7 @@
 package evidence
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,8 +46,37 @@ func Leg(p scenario.Plan) string {
 	return s + "-" + string(p.Set)
 }
 
-// WritePlan stores what a run is going to do, before it begins.
-func WritePlan(dir string, p scenario.Plan) error { return writeJSON(filepath.Join(dir, PlanFile), p) }
+// WritePlan stores what a run is going to do, before it begins, and gives its SHA-256, which has to
+// be recorded with the events under the mark PlanMark: it ties the two files together.
+func WritePlan(dir string, p scenario.Plan) (string, error) {
+	path := filepath.Join(dir, PlanFile)
+	if err := writeJSON(path, p); err != nil {
+		return "", err
+	}
+	return digest(path)
+}
+
+// PlanMark is the name of the mark with the plan's SHA-256.
+const PlanMark = "plan"
+
+// ErrPlan says that the events belong to another plan than the one beside them.
+var ErrPlan = errors.New("not the plan of these events")
+
+// planned asks that the events were recorded for the plan file as it is now.
+func planned(dir string, h history.History) error {
+	now, err := digest(filepath.Join(dir, PlanFile))
+	if err != nil {
+		return err
+	}
+	mark, ok := h.Mark(PlanMark)
+	if !ok {
+		return fmt.Errorf("%s: %w: the events do not name the plan they were recorded for; run it again", dir, ErrPlan)
+	}
+	if mark.Mark.Text != now {
+		return fmt.Errorf("%s: %w: SHA-256 of %s is %.12s, the events were recorded for %.12s", dir, ErrPlan, PlanFile, now, mark.Mark.Text)
+	}
+	return nil
+}
 
 // WriteOutcome stores the verdict, the cited log lines and the page.
 func WriteOutcome(r Run, lines []string) error {
@@ -95,6 +125,9 @@ func Rejudge(dir string) (scenario.Plan, scenario.Outcome, error) {
 	if err != nil {
 		return p, scenario.Outcome{}, err
 	}
+	if err := planned(dir, h); err != nil {
+		return p, scenario.Outcome{}, err
+	}
 	return p, s.JudgeRun(h, p), nil
 }
 
@@ -140,7 +173,9 @@ func readJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("read evidence: %w", err)
 	}
-	if err := json.Unmarshal(data, v); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

@@ -42,12 +42,19 @@ func digest(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// WriteJars stores the list of a leg and gives its SHA-256.
-func WriteJars(dir string, jars []Jar) (string, error) {
+// WriteJars stores a list of a leg and gives its SHA-256. The name is empty for the leg's own jars.
+func WriteJars(dir, name string, jars []Jar) (string, error) {
 	data, err := json.MarshalIndent(jars, "", " ")
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", JarsFile, err)
 	}
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), write(filepath.Join(dir, JarsFile), data)
+	return hex.EncodeToString(sum[:]), write(filepath.Join(dir, jarsFile(name)), data)
+}
+
+func jarsFile(name string) string {
+	if name == "" {
+		return JarsFile
+	}
+	return "jars-" + name + ".json"
 }

@@ -15,7 +15,7 @@ func Page(r Run, s scenario.Scenario) string {
 	p, o := r.Plan, r.Outcome
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s on %s: %s\n\n%s.\n\n", p.Scenario, Leg(p), o.Verdict, upper(s.Title))
-	fmt.Fprintf(&b, "Expected: %s.\n\n", s.Expect)
+	fmt.Fprintf(&b, "Expected: %s.\n\n", s.Expected(p))
 	fmt.Fprintf(&b, "%s, %d brokers, %d separate controllers, observers %v, assignment %v. %s; %s.\n\n", p.Mode, p.Brokers, p.Controllers, p.Observers, p.Assignment, p.Java, p.Machine)
 	if o.Void != "" {
 		fmt.Fprintf(&b, "**Not the fault that was planned:** %s.\n\n", o.Void)
@@ -48,6 +48,9 @@ func Page(r Run, s scenario.Scenario) string {
 		fmt.Fprintf(&b, "- patched: `%s`, SHA-256 `%s`\n", name, p.Jars[name])
 	}
 	fmt.Fprintf(&b, "- whole class path: [%s](../%s), SHA-256 `%s`\n", JarsFile, JarsFile, p.JarList)
+	for _, name := range slices.Sorted(maps.Keys(p.OtherJars)) {
+		fmt.Fprintf(&b, "- some nodes at some time: [%s](../%s), SHA-256 `%s`\n", jarsFile(name), jarsFile(name), p.OtherJars[name])
+	}
 	fmt.Fprintf(&b, "\nFiles: [plan](%s), [events](%s), [result](%s), [log lines](%s). `observer-patch lab recheck` computes the verdict from plan and events.\n", PlanFile, EventsFile, ResultFile, LinesFile)
 	return b.String()
 }

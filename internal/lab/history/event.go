@@ -14,13 +14,16 @@ type Event struct {
 	Log   *ReplicaLog `json:"log,omitempty"`
 	Mark  *Mark       `json:"mark,omitempty"`
 	Line  *Line       `json:"line,omitempty"`
+	Move  *Move       `json:"move,omitempty"`
+	Jars  *Jars       `json:"jars,omitempty"`
 }
 
 // Outcomes of a produced record.
 const (
-	Acked   = ""        // acknowledged with acks=all
+	Acked   = ""        // acknowledged with acks=all, its transaction committed when it has one
 	Failed  = "failed"  // the broker refused it: it is not in the log
 	Unknown = "unknown" // no answer: it may be in the log
+	Aborted = "aborted" // its transaction was aborted: in the log, but not for read_committed
 )
 
 // Op is one produced record. Seq counts from 0 per producer and partition.
@@ -48,6 +51,8 @@ type View struct {
 	Controller int32       `json:"controller"`
 	Brokers    []int32     `json:"brokers"`
 	Partitions []Partition `json:"parts"`
+	// Eligible says that the partitions' ELR was asked for (KIP-966); without it ELR is empty.
+	Eligible bool `json:"eligible,omitempty"`
 }
 
 // Partition is one partition in a View.
@@ -106,6 +111,10 @@ type Read struct {
 	Committed bool   `json:"committed"` // isolation level read_committed
 	End       int64  `json:"end"`       // the offset at which reading stopped
 	Runs      []Run  `json:"runs"`
+	// Rack is the consumer's rack (KIP-392), empty for one that reads from the leader; Broker is the
+	// broker that served its records, 0 when that was not one alone or was not looked at.
+	Rack   string `json:"rack,omitempty"`
+	Broker int32  `json:"broker,omitempty"`
 }
 
 // ReplicaLog is the content of one replica's segment files.
@@ -136,4 +145,19 @@ type Mark struct {
 type Line struct {
 	Node int32  `json:"node"`
 	Text string `json:"text"`
+}
+
+// Move is a reassignment that was accepted, or cancelled: then Target is empty.
+type Move struct {
+	Topic     string  `json:"topic"`
+	Partition int32   `json:"k"`
+	Target    []int32 `json:"target"`
+	// Began is when it was sent; Event.At is when it was answered.
+	Began float64 `json:"began"`
+}
+
+// Jars says which jars a node was started on, when that is not what all nodes run.
+type Jars struct {
+	Node int32  `json:"node"`
+	Name string `json:"name"`
 }

@@ -16,11 +16,22 @@ func (h History) Ops() []Op {
 	return out
 }
 
-// Reads gives what consumers read, with the given isolation level.
+// Reads gives what consumers read from leaders, with the given isolation level.
 func (h History) Reads(committed bool) []Read {
 	var out []Read
 	for _, e := range h {
-		if e.Read != nil && e.Read.Committed == committed {
+		if e.Read != nil && e.Read.Committed == committed && e.Read.Rack == "" {
+			out = append(out, *e.Read)
+		}
+	}
+	return out
+}
+
+// RackReads gives what read_committed consumers with a rack read.
+func (h History) RackReads() []Read {
+	var out []Read
+	for _, e := range h {
+		if e.Read != nil && e.Read.Committed && e.Read.Rack != "" {
 			out = append(out, *e.Read)
 		}
 	}
@@ -74,6 +85,9 @@ type Sample struct {
 	From, At   float64
 	Via        int32
 	Controller int32
+	// Brokers are those that the metadata lists, Eligible tells whether the ELR is known.
+	Brokers  []int32
+	Eligible bool
 	Partition
 }
 
@@ -86,7 +100,8 @@ func (h History) Samples(topic string) []Sample {
 		}
 		for _, p := range e.View.Partitions {
 			if topic == "" || p.Topic == topic {
-				out = append(out, Sample{From: e.View.From, At: e.At, Via: e.View.Via, Controller: e.View.Controller, Partition: p})
+				out = append(out, Sample{From: e.View.From, At: e.At, Via: e.View.Via, Controller: e.View.Controller,
+					Brokers: e.View.Brokers, Eligible: e.View.Eligible, Partition: p})
 			}
 		}
 	}

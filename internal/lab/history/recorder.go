@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -75,30 +74,4 @@ func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return errors.Join(r.err, r.buf.Flush(), r.zip.Close(), r.file.Sync(), r.file.Close())
-}
-
-// Load reads a file that a Recorder wrote.
-func Load(path string) (History, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open history: %w", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("history %s: expected gzip: %w", path, err)
-	}
-	dec := json.NewDecoder(z)
-	var h History
-	for {
-		var e Event
-		err := dec.Decode(&e)
-		if errors.Is(err, io.EOF) {
-			return h, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("history %s, event %d: %w", path, len(h)+1, err)
-		}
-		h = append(h, e)
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,6 +20,8 @@ type Asker interface {
 	AskAny(ctx context.Context, req kmsg.Request) (kmsg.Response, int32, error)
 	AnsweringBrokers() []int32
 	ActiveController(ctx context.Context) (int32, error)
+	// Eligible tells whether brokers answer DescribeTopicPartitions (KIP-966).
+	Eligible() bool
 }
 
 // Replica ids in a ListOffsets request: consumers get the high watermark from the leader alone,
@@ -89,6 +90,11 @@ func Look(ctx context.Context, a Asker, now func() float64, last history.View, t
 	if c, err := a.ActiveController(ctx); err == nil {
 		v.Controller = c
 	}
+	if a.Eligible() {
+		if err := eligible(ctx, a, &v); err != nil {
+			return v, err
+		}
+	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, b := range a.AnsweringBrokers() {
@@ -151,56 +157,4 @@ func offsets(ctx context.Context, a Asker, broker, replica int32, parts []histor
 		}
 	}
 	return out
-}
-
-// Sampler takes a View again and again.
-type Sampler struct {
-	mu   sync.Mutex
-	last history.View
-	stop context.CancelFunc
-	done chan struct{}
-}
-
-// Every is the time between two samples.
-const Every = 200 * time.Millisecond
-
-// Start samples the topics into rec until Stop. A sample that nobody answers is left out.
-func Start(ctx context.Context, a Asker, rec *history.Recorder, topics ...string) *Sampler {
-	ctx, cancel := context.WithCancel(ctx)
-	s := &Sampler{stop: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(s.done)
-		tick := time.NewTicker(Every)
-		defer tick.Stop()
-		var last history.View
-		for {
-			v, err := Look(ctx, a, rec.Now, last, topics...)
-			if err == nil && ctx.Err() == nil {
-				last = v
-				rec.Record(history.Event{View: &v})
-				s.mu.Lock()
-				s.last = v
-				s.mu.Unlock()
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	return s
-}
-
-// Last gives the newest view; it is empty before the first one.
-func (s *Sampler) Last() history.View {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
-}
-
-// Stop ends sampling and waits for the sample under way.
-func (s *Sampler) Stop() {
-	s.stop()
-	<-s.done
 }

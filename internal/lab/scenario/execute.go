@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"observer-patch/internal/lab/cluster"
 	"observer-patch/internal/lab/history"
@@ -99,7 +102,8 @@ func (l *Lab) settle(ctx context.Context) error {
 	l.sampler.Stop()
 	for _, p := range v.Partitions {
 		for _, committed := range []bool{false, true} {
-			if err := traffic.Read(ctx, l.Cluster.Addrs(), p.Topic, p.ID, p.HW, committed, time.Minute, l.Rec); err != nil {
+			view := traffic.View{End: p.HW, Committed: committed, Limit: time.Minute}
+			if err := traffic.Read(ctx, l.Cluster.Addrs(), p.Topic, p.ID, view, l.Rec); err != nil {
 				return err
 			}
 		}
@@ -140,13 +144,16 @@ func (l *Lab) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done, err := adm.DeleteTopics(ctx, l.topics...)
+	slices.Sort(l.topics)
+	done, err := adm.DeleteTopics(ctx, slices.Compact(l.topics)...)
 	if err != nil {
 		return fmt.Errorf("delete topics: %w", err)
 	}
 	var errs []error
 	for _, r := range done {
-		errs = append(errs, r.Err)
+		if !errors.Is(r.Err, kerr.UnknownTopicOrPartition) { // one whose creation was refused
+			errs = append(errs, r.Err)
+		}
 	}
 	for _, n := range l.Cluster.Nodes {
 		if !n.Answers() {

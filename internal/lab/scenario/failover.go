@@ -135,6 +135,9 @@ func (l *Lab) untilWritten(ctx context.Context, n int64) error {
 	}
 	return l.Until(ctx, 60*time.Second, fmt.Sprintf("every partition has %d more records", n), func(v history.View) error {
 		for i, p := range v.Partitions {
+			if p.Topic != l.Plan.Topic {
+				continue
+			}
 			if p.HW < start.Partitions[i].HW+n || start.Partitions[i].HW < 0 {
 				if start.Partitions[i].HW < 0 {
 					start.Partitions[i].HW = p.HW

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,8 +30,10 @@ func TestVerdict(t *testing.T) {
 func TestNoScenarioPassesOnAnEmptyHistory(t *testing.T) {
 	for _, s := range All() {
 		for _, mode := range []release.Mode{release.KRaft, release.ZK} {
-			p := s.NewPlan("4.1.0", mode, release.Full, false, nil)
-			require.Equal(t, Fail, s.JudgeRun(nil, p).Verdict, "%s %s", s.ID, mode)
+			for _, set := range []release.Set{release.Full, release.Base} {
+				p := s.NewPlan("4.1.0", mode, set, false, nil)
+				require.Equal(t, Fail, s.JudgeRun(nil, p).Verdict, "%s %s %s", s.ID, mode, set)
+			}
 		}
 	}
 }
@@ -78,6 +81,6 @@ func TestPlansWithoutThePatchHaveNoObserver(t *testing.T) {
 			require.NotContains(t, a, Observer, s.ID)
 		}
 		q := s.NewPlan("4.1.0", release.KRaft, release.Base, false, nil)
-		require.Contains(t, q.Assignment[0], Observer, s.ID+": the patched plan keeps its own assignment")
+		require.Contains(t, slices.Concat(q.Assignment...), Observer, s.ID+": the patched plan keeps its own assignment")
 	}
 }

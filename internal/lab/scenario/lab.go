@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"observer-patch/internal/lab/cluster"
 	"observer-patch/internal/lab/fault"
 	"observer-patch/internal/lab/history"
@@ -29,6 +26,7 @@ type Lab struct {
 	sampler   *probe.Sampler
 	producers []*traffic.Producer
 	topics    []string
+	pending   map[int32]bool
 }
 
 // Rate is how many records per second and partition the background producer sends.
@@ -42,8 +40,13 @@ const giveUp = 60 * time.Second
 
 // Produce starts a producer on the plan's topic and stops it with the run at the latest.
 func (l *Lab) Produce(ctx context.Context, name string, rate int, count int64) (*traffic.Producer, error) {
-	p, err := traffic.Start(ctx, l.Cluster.Addrs(), traffic.Options{Name: name, Topic: l.Plan.Topic,
-		Partitions: int32(len(l.Plan.Assignment)), Rate: rate, Count: count, Size: recordSize, Timeout: giveUp}, l.Rec)
+	return l.ProduceTo(ctx, l.Plan.Topic, len(l.Plan.Assignment), name, rate, count)
+}
+
+// ProduceTo is Produce for another topic.
+func (l *Lab) ProduceTo(ctx context.Context, topic string, partitions int, name string, rate int, count int64) (*traffic.Producer, error) {
+	p, err := traffic.Start(ctx, l.Cluster.Addrs(), traffic.Options{Name: name, Topic: topic,
+		Partitions: int32(partitions), Rate: rate, Count: count, Size: recordSize, Timeout: giveUp}, l.Rec)
 	if err != nil {
 		return nil, err
 	}
@@ -53,20 +56,21 @@ func (l *Lab) Produce(ctx context.Context, name string, rate int, count int64) (
 
 // Load starts the usual background traffic and waits until every replica has some of it, so that
 // what follows happens to a working cluster.
-func (l *Lab) Load(ctx context.Context) (*traffic.Producer, error) {
-	p, err := l.Produce(ctx, "load", Rate, 0)
+func (l *Lab) Load(ctx context.Context) (*traffic.Producer, error) { return l.LoadAt(ctx, Rate) }
+
+// LoadAt is Load with another rate.
+func (l *Lab) LoadAt(ctx context.Context, rate int) (*traffic.Producer, error) {
+	p, err := l.Produce(ctx, "load", rate, 0)
 	if err != nil {
 		return nil, err
 	}
-	return p, l.Until(ctx, 30*time.Second, "every replica has 100 records", func(v history.View) error {
-		for _, q := range v.Partitions {
-			for _, b := range q.Replicas {
-				if q.LEO[b] < 100 {
-					return fmt.Errorf("%s-%d: broker %d has %d", q.Topic, q.ID, b, q.LEO[b])
-				}
+	return p, l.UntilEach(ctx, 30*time.Second, "every replica has some records", func(p history.Partition) bool {
+		for _, b := range p.Replicas {
+			if p.LEO[b] < int64(rate) {
+				return false
 			}
 		}
-		return nil
+		return true
 	})
 }
 
@@ -227,63 +231,4 @@ func sortedNodes(m map[int32]int64) []int32 {
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-// CreateTopic creates a topic with the assignment, one list of brokers per partition.
-func (l *Lab) CreateTopic(ctx context.Context, name string, assignment [][]int32) error {
-	req := kmsg.NewPtrCreateTopicsRequest()
-	req.TimeoutMillis = 20000
-	t := kmsg.NewCreateTopicsRequestTopic()
-	t.Topic, t.NumPartitions, t.ReplicationFactor = name, -1, -1
-	for i, replicas := range assignment {
-		a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
-		a.Partition, a.Replicas = int32(i), replicas
-		t.ReplicaAssignment = append(t.ReplicaAssignment, a)
-	}
-	c := kmsg.NewCreateTopicsRequestTopicConfig()
-	c.Name, c.Value = "min.insync.replicas", kmsg.StringPtr("2")
-	t.Configs = append(t.Configs, c)
-	req.Topics = append(req.Topics, t)
-	resp, err := l.Cluster.Request(ctx, req)
-	if err != nil {
-		return fmt.Errorf("create topic %s: %w", name, err)
-	}
-	for _, r := range resp.(*kmsg.CreateTopicsResponse).Topics {
-		if r.ErrorCode != 0 {
-			return fmt.Errorf("create topic %s: %w", name, brokerError(r.ErrorCode, r.ErrorMessage))
-		}
-	}
-	l.topics = append(l.topics, name)
-	return nil
-}
-
-// Elect asks for an election of the partitions and gives the error code of each as text, empty for
-// success.
-func (l *Lab) Elect(ctx context.Context, how kadm.ElectLeadersHow, topic string, partitions ...int32) (map[int32]string, error) {
-	adm, err := l.Cluster.Admin()
-	if err != nil {
-		return nil, err
-	}
-	l.Rec.Mark("elect", int64(how), fmt.Sprintf("%s %v", topic, partitions))
-	res, err := adm.ElectLeaders(ctx, how, kadm.TopicsSet{topic: set(partitions)})
-	if err != nil {
-		return nil, fmt.Errorf("elect leaders of %s %v: %w", topic, partitions, err)
-	}
-	out := map[int32]string{}
-	for _, r := range res[topic] {
-		if r.Err != nil {
-			out[r.Partition] = strings.SplitN(r.Err.Error(), ":", 2)[0]
-		} else {
-			out[r.Partition] = ""
-		}
-	}
-	return out, nil
-}
-
-func set(ids []int32) map[int32]struct{} {
-	out := map[int32]struct{}{}
-	for _, id := range ids {
-		out[id] = struct{}{}
-	}
-	return out
 }

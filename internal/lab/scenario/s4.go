@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"observer-patch/internal/lab/check"
@@ -33,24 +32,18 @@ func s4Load() Scenario {
 
 // s4NoELR does it with eligible leader replicas switched off, where a release has them on.
 func s4NoELR() Scenario {
-	return leftAlone("S4-noelr", "kill -9 all but the observer, ELR off", []string{"eligible.leader.replicas.version=0"}, false,
-		func(version string, mode release.Mode) string {
-			if mode == release.KRaft && hasELR(version) {
+	return leftAlone("S4-noelr", "kill -9 all but the observer, ELR off", withoutELR, false,
+		func(p Plan) string {
+			if p.Mode == release.KRaft && hasELR(p.Release) {
 				return ""
 			}
 			return "this release has no eligible leader replicas by default: S4 itself runs without them"
 		})
 }
 
-// hasELR tells whether new clusters of the release have eligible leader replicas on (KIP-966: 4.1).
-func hasELR(version string) bool {
-	v, err := semver.NewVersion(version)
-	return err == nil && !v.LessThan(semver.New(4, 1, 0, "", ""))
-}
-
-func leftAlone(id, title string, features []string, underLoad bool, applies func(string, release.Mode) string) Scenario {
+func leftAlone(id, title string, layout func(Plan) Layout, underLoad bool, applies func(Plan) string) Scenario {
 	return Scenario{
-		ID: id, Title: title, Features: features, Applies: applies,
+		ID: id, Title: title, Layout: layout, Applies: applies,
 		Expect: "leader none, for good; after comparison, removal of the id and an explicit election the observer leads within 10 s; no more is lost than was printed",
 		Run:    func(ctx context.Context, l *Lab) error { return l.leftAlone(ctx, underLoad) },
 		Judge:  func(h history.History, p Plan, o *Outcome) { judgeS4(h, p, o, underLoad) },
@@ -91,10 +84,10 @@ func (l *Lab) leftAlone(ctx context.Context, underLoad bool) error {
 	if err := l.Stays(ctx, 10*time.Second); err != nil {
 		return err
 	}
-	if err := l.compare(ctx); err != nil {
+	if err := l.compare(ctx, Observer); err != nil {
 		return err
 	}
-	if err := l.promoteAlone(ctx); err != nil {
+	if err := l.promoteAlone(ctx, Observer); err != nil {
 		return err
 	}
 	if err := l.Heal(ctx, kill); err != nil {
@@ -113,7 +106,7 @@ func (l *Lab) leftAlone(ctx context.Context, underLoad bool) error {
 		return err
 	}
 	after.Wait()
-	return l.stepDown(ctx)
+	return l.stepDown(ctx, Observer)
 }
 
 // fallBehind throttles the observer until it is n records behind in every partition.
@@ -129,7 +122,7 @@ func (l *Lab) fallBehind(ctx context.Context, n int64) error {
 
 // compare records, per partition, how much an unclean promotion costs at most: what was seen
 // committed before, less what the observer has. This is what an operator gets printed.
-func (l *Lab) compare(ctx context.Context) error {
+func (l *Lab) compare(ctx context.Context, id int32) error {
 	committed := map[int32]int64{}
 	for _, s := range l.Rec.History().Samples(l.Plan.Topic) {
 		committed[s.ID] = max(committed[s.ID], s.HW)
@@ -144,7 +137,7 @@ func (l *Lab) compare(ctx context.Context) error {
 		return err
 	}
 	for _, p := range v.Partitions {
-		end, ok := p.LEO[Observer]
+		end, ok := p.LEO[id]
 		if !ok {
 			return fmt.Errorf("%s-%d: the observer did not tell its log end", p.Topic, p.ID)
 		}
@@ -156,14 +149,14 @@ func (l *Lab) compare(ctx context.Context) error {
 	return nil
 }
 
-// promoteAlone takes the id out and elects: a preferred election first, which loses nothing, an
+// promoteAlone takes the id out, leaves rest marked, and elects: a preferred election first, which loses nothing, an
 // unclean one only for what is leaderless then.
-func (l *Lab) promoteAlone(ctx context.Context) error {
+func (l *Lab) promoteAlone(ctx context.Context, id int32, rest ...int32) error {
 	marks, err := l.readers(ctx)
 	if err != nil {
 		return err
 	}
-	if err := l.Promote(); err != nil {
+	if err := l.Promote(rest...); err != nil {
 		return err
 	}
 	if err := l.UntilLine(ctx, 10*time.Second, marks, "Observer id set changed"); err != nil {
@@ -173,7 +166,7 @@ func (l *Lab) promoteAlone(ctx context.Context) error {
 	if _, err := l.Elect(ctx, kadm.ElectPreferredReplica, l.Plan.Topic, all...); err != nil {
 		return err
 	}
-	leads := func(p history.Partition) bool { return p.Leader == Observer }
+	leads := func(p history.Partition) bool { return p.Leader == id }
 	return l.Until(ctx, 30*time.Second, "the promoted observer leads", func(v history.View) error {
 		var none []int32
 		for _, p := range v.Partitions {
@@ -232,18 +225,18 @@ func (l *Lab) partitions() []int32 {
 	return out
 }
 
-// stepDown gives leadership back to the first replicas and makes the broker an observer again.
-func (l *Lab) stepDown(ctx context.Context) error {
+// stepDown gives leadership back to the first replicas and makes the brokers observers again.
+func (l *Lab) stepDown(ctx context.Context, observers ...int32) error {
 	if _, err := l.Elect(ctx, kadm.ElectPreferredReplica, l.Plan.Topic, l.partitions()...); err != nil {
 		return err
 	}
 	if err := l.UntilEach(ctx, 30*time.Second, "the first replicas lead", func(p history.Partition) bool { return p.Leader == p.Replicas[0] }); err != nil {
 		return err
 	}
-	if err := l.Demote(Observer); err != nil {
+	if err := l.Demote(observers...); err != nil {
 		return err
 	}
-	return l.UntilWhole(ctx, 30*time.Second, Observer)
+	return l.UntilWhole(ctx, 30*time.Second, observers...)
 }
 
 func judgeS4(h history.History, p Plan, o *Outcome, underLoad bool) {

@@ -24,10 +24,13 @@ type Plan struct {
 	Topic      string    `json:"topic"`
 	Assignment [][]int32 `json:"assignment"`
 	// Observers are the ids in every identity file when the run begins.
-	Observers   []int32  `json:"observers"`
-	Brokers     int      `json:"brokers"`
-	Controllers int      `json:"controllers"`
-	Features    []string `json:"features,omitempty"`
+	Observers []int32 `json:"observers"`
+	// Eligible says that the cluster has eligible leader replicas (KIP-966).
+	Eligible bool `json:"eligible,omitempty"`
+	// Seed and Seconds belong to random faults.
+	Seed    uint64 `json:"seed,omitempty"`
+	Seconds int    `json:"seconds,omitempty"`
+	Layout
 	// Settings are the properties that differ from upstream's defaults and decide about time.
 	Settings map[string]string `json:"settings"`
 	// Machine says where times were taken: cores, load average at the start, JVM.
@@ -37,6 +40,9 @@ type Plan struct {
 	// jars of the class path are in jars.json of the leg, whose SHA-256 is JarList.
 	Jars    map[string]string `json:"jars,omitempty"`
 	JarList string            `json:"jar_list"`
+	// OtherJars are the lists of the other jars that some nodes run, by name: the SHA-256 of
+	// jars-<name>.json of the leg.
+	OtherJars map[string]string `json:"other_jars,omitempty"`
 }
 
 // Verdicts of a run.
@@ -76,14 +82,23 @@ type Scenario struct {
 	Expect string
 	// Compare says that --unpatched runs the same fault on upstream's jars.
 	Compare bool
-	// Features are given to the formatting of storage, so the scenario needs a cluster of its own.
-	Features []string
+	// Base is what is expected with set base, where that differs: the trap that set full avoids.
+	Base string
+	// BaseBreaks are the common rules that set base breaks by that; they are noted, not judged.
+	BaseBreaks []string
+	// Layout is the cluster that the scenario needs, nil for the usual one.
+	Layout func(p Plan) Layout
 	// Assignment replaces the usual three partitions.
 	Assignment [][]int32
 	// Observers replaces the usual {4}.
 	Observers []int32
-	// Applies tells why the scenario makes no sense on a release and mode; empty when it does.
-	Applies func(version string, mode release.Mode) string
+	// Applies tells why the scenario makes no sense with a plan's release, mode and jars; empty when
+	// it does.
+	Applies func(p Plan) string
+	// Needs names the jars beside the leg's own that nodes are started on later.
+	Needs []string
+	// Random says that the plan's seed and duration decide what is done.
+	Random bool
 	// MinAcked is how many acknowledged records make the run say something; 0 stands for 500.
 	MinAcked int
 	Run      func(ctx context.Context, l *Lab) error
@@ -93,7 +108,7 @@ type Scenario struct {
 
 // All gives every scenario in the order of the matrix.
 func All() []Scenario {
-	return []Scenario{s0(), s1(), s2(), s3(), s4(), s4Load(), s4NoELR(), s5(), s6(), s7(), s8(), p1()}
+	return []Scenario{s0(), s1(), s2(), s3(), s4(), s4Load(), s4NoELR(), s5(), s6(), s7(), s8(), s9(), s10(), s11(), s12(), s17(), s18(), p1()}
 }
 
 // Find gives the scenario with the id, in any case of letters.
@@ -110,13 +125,6 @@ func Find(id string) (Scenario, error) {
 	return all[i], nil
 }
 
-// The usual cluster: brokers 1 to 3 hold sync replicas, 4 is the observer and comes last.
-const (
-	Brokers     = 4
-	Controllers = 3
-	Observer    = int32(4)
-)
-
 func usualAssignment(unpatched bool) [][]int32 {
 	if unpatched {
 		return [][]int32{{1, 2, 3}, {2, 3, 1}, {3, 1, 2}}
@@ -124,11 +132,23 @@ func usualAssignment(unpatched bool) [][]int32 {
 	return [][]int32{{1, 2, 3, 4}, {2, 3, 1, 4}, {3, 1, 2, 4}}
 }
 
+// Expected is what the scenario expects of a plan's jars.
+func (s Scenario) Expected(p Plan) string {
+	if p.Set == release.Base && s.Base != "" {
+		return s.Base
+	}
+	return s.Expect
+}
+
 // NewPlan gives the plan of the scenario on a release; machine facts are the caller's.
 func (s Scenario) NewPlan(version string, mode release.Mode, set release.Set, unpatched bool, settings map[string]string) Plan {
 	p := Plan{Scenario: s.ID, Release: version, Mode: mode, Set: set, Unpatched: unpatched,
 		Topic: strings.ToLower(s.ID), Assignment: usualAssignment(unpatched), Observers: []int32{Observer},
-		Brokers: Brokers, Controllers: Controllers, Features: s.Features, Settings: settings}
+		Settings: settings}
+	if s.Layout != nil {
+		p.Layout = s.Layout(p)
+	}
+	p.complete()
 	if s.Assignment != nil {
 		p.Assignment = s.Assignment
 	}
@@ -141,9 +161,6 @@ func (s Scenario) NewPlan(version string, mode release.Mode, set release.Set, un
 		for i, a := range p.Assignment {
 			p.Assignment[i] = slices.DeleteFunc(slices.Clone(a), func(id int32) bool { return id == Observer })
 		}
-	}
-	if mode == release.ZK {
-		p.Controllers = 0
 	}
 	return p
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"observer-patch/internal/lab/history"
 )
@@ -43,4 +44,14 @@ func TestOnlyARefusalProvesThatARecordIsNotThere(t *testing.T) {
 	require.Equal(t, history.Failed, outcome(kerr.MessageTooLarge))
 	require.Equal(t, history.Unknown, outcome(kerr.NotEnoughReplicasAfterAppend), "appended, and perhaps kept")
 	require.Equal(t, history.Unknown, outcome(errors.New("connection closed")))
+}
+
+func TestARecordSharesTheFateOfItsTransaction(t *testing.T) {
+	lost := errors.New("connection closed")
+	require.Equal(t, history.Acked, ended(history.Acked, kgo.TryCommit, nil))
+	require.Equal(t, history.Aborted, ended(history.Acked, kgo.TryAbort, nil))
+	require.Equal(t, history.Aborted, ended(history.Unknown, kgo.TryAbort, nil))
+	require.Equal(t, history.Unknown, ended(history.Acked, kgo.TryCommit, lost), "the commit may have happened")
+	require.Equal(t, history.Unknown, ended(history.Acked, kgo.TryAbort, lost), "an open transaction is aborted later, but by whom and when is not known")
+	require.Equal(t, history.Failed, ended(history.Failed, kgo.TryCommit, lost))
 }

@@ -1,0 +1,177 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"observer-patch/internal/lab/check"
+	"observer-patch/internal/lab/fault"
+	"observer-patch/internal/lab/history"
+	"observer-patch/internal/release"
+)
+
+const (
+	// allMarked has only marked replicas, orphan has one sync replica, which is down when it is made.
+	allMarked = "s18-marked"
+	orphan    = "s18-orphan"
+	// answer is the mark with what the creation of orphan was answered.
+	answer = "creation"
+)
+
+// s18 is about partitions in which there is nobody but observers.
+func s18() Scenario {
+	return Scenario{
+		ID: "S18", Title: "topics whose replicas are all marked; creation while all sync replicas are down; reassignment to marked targets only",
+		Expect: "a partition with marked replicas only behaves as upstream; creation is refused (ZooKeeper: the partition waits without leader for its sync replica); the reassignment completes with every copy in sync",
+		Base:   "KRaft: a topic that is made while its sync replica is down is led by the observer; a partition with marked replicas only loses all but its leader from the ISR",
+		// There the marked replicas of such partitions are observers all the same.
+		BaseBreaks: []string{check.NoneLeads, check.OutOfISR},
+		Layout:     five, Observers: []int32{Observer, Spare}, Assignment: [][]int32{{1, 2, 3, 4}, {2, 1, 4}},
+		Run:   runS18,
+		Judge: judgeS18,
+	}
+}
+
+func runS18(ctx context.Context, l *Lab) error {
+	if _, err := l.LoadAt(ctx, Rate/2); err != nil {
+		return err
+	}
+	if err := l.CreateTopic(ctx, allMarked, [][]int32{{4, 5}}); err != nil {
+		return err
+	}
+	if err := l.watch(ctx, allMarked); err != nil {
+		return err
+	}
+	if l.Plan.Set == release.Base {
+		if err := l.Stays(ctx, DemotionWindow*time.Millisecond); err != nil {
+			return err
+		}
+	} else {
+		only, err := l.ProduceTo(ctx, allMarked, 1, "marked-only", Rate, 300)
+		if err != nil {
+			return err
+		}
+		only.Wait()
+		if err := l.Reassign(ctx, map[int32][]int32{0: {4, 5}}); err != nil {
+			return err
+		}
+		if err := l.UntilMoved(ctx, 30*time.Second, 0); err != nil {
+			return err
+		}
+		if err := l.untilWritten(ctx, 20); err != nil {
+			return err
+		}
+		if err := l.Reassign(ctx, map[int32][]int32{0: {1, 2, 3, 4}}); err != nil {
+			return err
+		}
+		if err := l.UntilMoved(ctx, 30*time.Second, 0); err != nil {
+			return err
+		}
+	}
+	kill := fault.Kill{Nodes: []int32{3}}
+	if err := l.Inject(ctx, kill); err != nil {
+		return err
+	}
+	if err := l.Until(ctx, 60*time.Second, "3 is known to be dead", func(v history.View) error {
+		if slices.Contains(v.Brokers, 3) {
+			return fmt.Errorf("broker %d lists %v", v.Via, v.Brokers)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	err := l.createTopic(ctx, 5*time.Second, orphan, [][]int32{{3, 4}})
+	text := "created"
+	if err != nil {
+		text = err.Error()
+	}
+	l.Rec.Mark(answer, 0, text)
+	if l.Plan.Mode == release.ZK || err == nil {
+		if err := l.watchAny(ctx, orphan); err != nil {
+			return err
+		}
+		if err := l.Stays(ctx, 2*time.Second); err != nil {
+			return err
+		}
+	}
+	if err := l.Heal(ctx, kill); err != nil {
+		return err
+	}
+	if err := l.UntilWhole(ctx, 60*time.Second, l.Plan.Observers...); err != nil {
+		return err
+	}
+	if l.Plan.Mode == release.ZK && l.Plan.Set == release.Full {
+		return l.Until(ctx, 30*time.Second, "3 leads the topic that waited for it", func(v history.View) error {
+			for _, p := range v.Partitions {
+				if p.Topic == orphan && p.Leader != 3 {
+					return fmt.Errorf("%s: leader %d, ISR %v", p.Topic, p.Leader, p.ISR)
+				}
+			}
+			return nil
+		})
+	}
+	return nil
+}
+
+// said is a mark's text, empty when there is none.
+func said(e history.Event) string {
+	if e.Mark == nil {
+		return ""
+	}
+	return e.Mark.Text
+}
+
+func judgeS18(h history.History, p Plan, o *Outcome) {
+	made, ok := h.Mark(answer)
+	kills, healed := h.Faults("kill -9", history.Inject), h.Faults("kill -9", history.Heal)
+	o.require(check.That("a topic was asked for while its sync replica was down", ok && len(kills) > 0 && len(healed) > 0 && made.At < healed[0].Fault.Began, "answer: %.120s", said(made)))
+	if !ok || len(healed) == 0 {
+		return
+	}
+	byObserver, orphans := 0, 0
+	for _, s := range h.Samples(orphan) {
+		if s.At < healed[0].Fault.Began {
+			orphans++
+			if s.Leader == Observer || s.InISR(Observer) {
+				byObserver++
+			}
+		}
+	}
+	both, alone, n := 0, 0, 0
+	for _, s := range h.Samples(allMarked) {
+		n++
+		if len(s.ISR) == 2 && s.Leader >= 0 {
+			both++
+		}
+		if len(s.ISR) == 1 {
+			alone++
+		}
+	}
+	if p.Set == release.Base {
+		o.find(check.That("the trap: a partition with marked replicas only keeps its leader alone in the ISR", alone > 0, "%d of %d samples", alone, n))
+		if p.Mode == release.KRaft {
+			o.find(check.That("the trap: the observer leads a topic made while its sync replica is down", byObserver > 0, "%d of %d samples", byObserver, orphans))
+		}
+		return
+	}
+	if p.Mode == release.KRaft {
+		o.find(check.That("creation is refused while all sync replicas are down", made.Mark.Text != "created" && orphans == 0, "%.120s", made.Mark.Text))
+	} else {
+		o.find(check.That("a topic made while its sync replica is down waits for it", byObserver == 0 && orphans > 0, "%d of %d samples have the observer as leader or in the ISR", byObserver, orphans))
+	}
+	o.find(check.That("a partition with marked replicas only keeps them in the ISR", both == n && n > 0, "%d of %d samples have both", both, n))
+	written := 0
+	for _, op := range h.Ops() {
+		if op.Topic == allMarked && op.Outcome == history.Acked {
+			written++
+		}
+	}
+	o.find(check.That("it takes writes", written == 300, "%d of 300 records acknowledged", written))
+	at, done := complete(h, 0)
+	full, ok := h.First(p.Topic, 0, func(s history.Sample) bool {
+		return s.ID == 0 && slices.Equal(sorted(s.Replicas), []int32{4, 5}) && slices.Equal(sorted(s.ISR), []int32{4, 5}) && s.Leader >= 0
+	})
+	o.find(check.That("the reassignment to marked targets completes with both in the ISR", ok && done, "seen at %.0f ms, back at %.0f ms", full.At, at))
+}
