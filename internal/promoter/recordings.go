@@ -8,13 +8,14 @@ import (
 	"observer-patch/internal/observer"
 )
 
-const recordingsFile = "positions.json"
+// RecordingsFile is the document of a store with what was recorded.
+const RecordingsFile = "positions.json"
 
 // Recordings gives what was recorded of partitions while their brokers lived, by topic-partition;
 // nothing recorded is an empty map.
 func (s *Store) Recordings() (map[string]observer.Recording, error) {
 	var list []observer.Recording
-	if _, err := s.load(recordingsFile, &list); err != nil {
+	if _, err := s.load(RecordingsFile, &list); err != nil {
 		return nil, err
 	}
 	out := map[string]observer.Recording{}
@@ -68,7 +69,7 @@ func (s *Store) Record(v observer.View, ids []int32, p Positions, at time.Time) 
 		}
 		return int(a.ID - b.ID)
 	})
-	return s.save(recordingsFile, list)
+	return s.save(RecordingsFile, list)
 }
 
 func key(topic string, id int32) string { return observer.Partition{Topic: topic, ID: id}.String() }
