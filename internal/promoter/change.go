@@ -27,6 +27,8 @@ type Plan struct {
 	Refusals []observer.Refusal `json:"refusals,omitempty"`
 	// Nothing is set when the broker is already what it shall be.
 	Nothing bool `json:"nothing,omitempty"`
+	// Await are the partitions whose ISR the promotion waits for; nil waits for all of the broker's.
+	Await []string `json:"await,omitempty"`
 	// Undo is the command that takes the change back.
 	Undo string `json:"undo"`
 }

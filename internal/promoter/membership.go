@@ -44,7 +44,7 @@ func (o *Operator) Promote(ctx context.Context, p Plan, limit time.Duration) (Re
 		return r, err
 	}
 	v, err = o.until(ctx, limit, fmt.Sprintf("broker %d is in every ISR", p.Broker), func(v observer.View) []string {
-		return missingFromISR(v, p.Broker)
+		return missingFromISR(v, p.Broker, p.Await)
 	})
 	r.Took = o.Now().Sub(began)
 	for _, q := range v.Partitions {
@@ -61,9 +61,12 @@ func (o *Operator) Promote(ctx context.Context, p Plan, limit time.Duration) (Re
 	return r, nil
 }
 
-func missingFromISR(v observer.View, broker int32) []string {
+func missingFromISR(v observer.View, broker int32, await []string) []string {
 	var out []string
 	for _, q := range v.Partitions {
+		if await != nil && !slices.Contains(await, q.String()) {
+			continue
+		}
 		if q.Error != "" {
 			out = append(out, q.String()+": "+q.Error)
 		} else if q.Leader != observer.NoLeader && slices.Contains(q.Target(), broker) && !slices.Contains(q.ISR, broker) {

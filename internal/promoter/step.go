@@ -369,15 +369,11 @@ func (s State) Ended(a Action, done bool) State {
 	s = s.clone()
 	s.Doing = nil
 	delete(s.Checked, a.Broker)
-	if a.Change == observer.Promote {
-		// Also an attempt that failed counts: it is not tried again every ten seconds.
-		s.Last[a.Broker] = a.At
-	}
 	if !done {
 		return s
 	}
 	if a.Change == observer.Promote {
-		s.Promoted[a.Broker] = a.At
+		s.Promoted[a.Broker], s.Last[a.Broker] = a.At, a.At
 		s.List = observer.Without(s.List, a.Broker)
 	} else {
 		delete(s.Promoted, a.Broker)

@@ -1,0 +1,256 @@
+package promoter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"observer-patch/internal/observer"
+)
+
+const autoFile = "auto.json"
+
+// Fence says whether this instance may act now; GroupLock is one.
+type Fence interface {
+	Check(ctx context.Context) error
+}
+
+// Auto is automatic promotion: it scans, decides by Rules and acts as an operator would. What it
+// knows survives a kill at any moment.
+type Auto struct {
+	Operator *Operator
+	Rules    Rules
+	Lock     Fence
+	Audit    *Audit
+	Metrics  *Metrics
+	// Every is the pause between scans, Limit how long one action may take.
+	Every, Limit time.Duration
+	// DryRun decides and says so, and changes nothing.
+	DryRun bool
+
+	cluster string
+	said    map[string]time.Time
+}
+
+// sayAgain is how long a reason to skip that lasts is not written again.
+const sayAgain = 5 * time.Minute
+
+// Run scans until ctx ends, or until the audit log or the state cannot be written: without them
+// nothing may be done.
+func (a *Auto) Run(ctx context.Context) error {
+	a.said = map[string]time.Time{}
+	if err := a.audit(AuditLine{Event: AuditStart, Broker: -1, Reason: fmt.Sprintf("policy %s, scan every %v, dry run %v, enabled %v", a.Rules.Policy, a.Every, a.DryRun, a.Rules.Enabled)}); err != nil {
+		return err
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return a.audit(AuditLine{Event: AuditStop, Broker: -1})
+		case <-timer.C:
+		}
+		next, err := a.Scan(ctx)
+		if err != nil {
+			return err
+		}
+		timer.Reset(next)
+	}
+}
+
+// Scan looks once, decides and does at most one thing. It gives the pause until the next scan. Its
+// error ends automatic promotion; what goes wrong with the cluster is no error but a reason to do
+// nothing.
+func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
+	if a.said == nil {
+		a.said = map[string]time.Time{}
+	}
+	state, err := a.load()
+	if err != nil {
+		return 0, err
+	}
+	scan, err := a.look(ctx)
+	if err != nil {
+		a.Metrics.scanned(a.Operator.Now(), false)
+		return a.Every, a.skip(Skip{Broker: -1, Rule: observer.RuleUnknown, Reason: err.Error()})
+	}
+	a.Metrics.scanned(scan.At, true)
+	next, action, skips := a.Rules.Step(state, scan)
+	for _, s := range skips {
+		if err := a.skip(s); err != nil {
+			return 0, err
+		}
+	}
+	a.Metrics.state(scan, next)
+	switch {
+	case a.DryRun:
+		// The state is kept in memory only by being stored, so a dry run stores what it saw and
+		// never an action: a later real run finds nothing that it did not do.
+		if action != nil {
+			if err := a.skipOnce(a.line(AuditDryRun, *action, nil), string(action.Change)+fmt.Sprint(action.Broker)); err != nil {
+				return 0, err
+			}
+		}
+		return a.Rules.Next(next, a.Every), a.store(next)
+	case action == nil:
+		return a.Rules.Next(next, a.Every), a.store(next)
+	}
+	return a.act(ctx, next, *action)
+}
+
+// look takes a scan: the lock, what is pending, the cluster, the files and the positions of
+// observers, which it records too.
+func (a *Auto) look(ctx context.Context) (Scan, error) {
+	o := a.Operator
+	scan := Scan{At: o.Now()}
+	if err := a.Lock.Check(ctx); err == nil {
+		scan.Locked = true
+	} else if !errors.Is(err, ErrNotHeld) {
+		o.Log.Warn("lock on the cluster", "error", err)
+	}
+	if scan.Locked && !a.DryRun && a.Rules.Enabled {
+		if err := a.finish(ctx); err != nil {
+			return scan, err
+		}
+	}
+	var err error
+	if scan.Pending, err = o.Store.Pending(); err != nil {
+		return scan, err
+	}
+	if scan.View, err = o.View(ctx); err != nil {
+		return scan, err
+	}
+	a.cluster = scan.View.ClusterID
+	ids, refusals := scan.View.InForce()
+	if len(refusals) > 0 {
+		return scan, nil
+	}
+	if scan.Positions, err = o.Kafka.Positions(ctx, observed(scan.View, ids), false); err != nil {
+		return scan, err
+	}
+	if err := o.Store.Record(scan.View, ids, scan.Positions, scan.View.At); err != nil {
+		return scan, err
+	}
+	recordings, err := o.Store.Recordings()
+	if err != nil {
+		return scan, err
+	}
+	scan.Lags = lags(recordings, scan.Positions, scan.View.At)
+	return scan, nil
+}
+
+// finish writes what is pending on nodes that have come back.
+func (a *Auto) finish(ctx context.Context) error {
+	before, err := a.Operator.Store.Pending()
+	if err != nil || before == nil {
+		return err
+	}
+	release, err := a.Operator.Store.Lock(ChangeLock)
+	if err != nil {
+		return nil // a person is at it
+	}
+	defer release()
+	left, err := a.Operator.Finish(ctx)
+	switch {
+	case errors.Is(err, ErrOvertaken):
+		return a.audit(AuditLine{Event: AuditOvertaken, Broker: -1, Reason: before.String(), Error: err.Error()})
+	case err != nil:
+		a.Operator.Log.Warn("pending list", "error", err)
+	}
+	if left == nil || len(left.Nodes) < len(before.Nodes) {
+		return a.audit(AuditLine{Event: AuditFinished, Broker: -1, Reason: before.String()})
+	}
+	return nil
+}
+
+// act does an action: it is stored and written down first, and the lock is asked for again right
+// before the first file.
+func (a *Auto) act(ctx context.Context, s State, action Action) (time.Duration, error) {
+	o := a.Operator
+	release, err := o.Store.Lock(ChangeLock)
+	if err != nil {
+		return a.Every, errors.Join(a.store(s), a.skip(Skip{Broker: action.Broker, Rule: SkipPerson, Reason: err.Error()}))
+	}
+	defer release()
+	if err := a.store(s.Began(action)); err != nil {
+		return 0, err
+	}
+	if err := a.audit(a.line(AuditBegin, action, nil)); err != nil {
+		return 0, err
+	}
+	if err := a.Lock.Check(ctx); err != nil {
+		return a.Every, errors.Join(a.store(s), a.skip(Skip{Broker: action.Broker, Rule: SkipNoLock, Reason: err.Error()}))
+	}
+	err = a.do(ctx, action)
+	// How it ended is what the files say now; when they cannot be read, the next scan finds out.
+	v, verr := o.View(context.WithoutCancel(ctx))
+	ids, refusals := v.InForce()
+	if verr == nil && len(refusals) == 0 {
+		s = s.Began(action).settled(observer.With(ids))
+	} else {
+		s = s.Began(action)
+	}
+	line := a.line(AuditPromote, action, err)
+	if action.Change == observer.Demote {
+		line.Event = AuditDemote
+	}
+	if err != nil {
+		line.Event = AuditFailed
+	}
+	line.Seconds = o.Now().Sub(action.Since).Seconds()
+	a.Metrics.acted(action.Change, err == nil)
+	return a.Every, errors.Join(a.audit(line), a.store(s))
+}
+
+func (a *Auto) do(ctx context.Context, action Action) error {
+	v, err := a.Operator.View(ctx)
+	if err != nil {
+		return err
+	}
+	if action.Change == observer.Promote {
+		p := PlanPromotion(v, action.Broker)
+		p.Await = action.Partitions
+		_, err = a.Operator.Promote(ctx, p, a.Limit)
+		return err
+	}
+	_, err = a.Operator.Demote(ctx, PlanDemotion(v, action.Broker, true), a.Limit)
+	return err
+}
+
+func (a *Auto) line(event string, action Action, err error) AuditLine {
+	l := AuditLine{Event: event, Broker: action.Broker, Rule: string(action.Change), Reason: action.Reason, Partitions: action.Partitions, Topics: action.Topics, Since: action.Since}
+	if err != nil {
+		l.Error = err.Error()
+	}
+	return l
+}
+
+func (a *Auto) audit(l AuditLine) error {
+	l.Time, l.Cluster, l.Who = a.Operator.Now(), a.cluster, a.Operator.Who
+	a.Operator.Log.Info(l.Event, "broker", l.Broker, "rule", l.Rule, "reason", l.Reason, "error", l.Error)
+	return a.Audit.Write(l)
+}
+
+// skip writes why something is not done, once and then again after a while.
+func (a *Auto) skip(s Skip) error {
+	a.Metrics.skipped(s.Rule)
+	return a.skipOnce(AuditLine{Event: AuditSkip, Broker: s.Broker, Rule: s.Rule, Reason: s.Reason}, fmt.Sprint(s.Broker, s.Rule))
+}
+
+func (a *Auto) skipOnce(l AuditLine, what string) error {
+	now := a.Operator.Now()
+	if at, ok := a.said[what]; ok && now.Sub(at) < sayAgain {
+		return nil
+	}
+	a.said[what] = now
+	return a.audit(l)
+}
+
+func (a *Auto) load() (State, error) {
+	var s State
+	_, err := a.Operator.Store.load(autoFile, &s)
+	return s.clone(), err
+}
+
+func (a *Auto) store(s State) error { return a.Operator.Store.save(autoFile, s) }
