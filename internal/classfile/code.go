@@ -31,6 +31,8 @@ type code struct {
 	handlers      []handler
 	attributes    []attribute
 	class         *class
+	// said and debug are what facts gives with offsets as instruction numbers.
+	said, debug []string
 }
 
 func (c *class) readCode(data []byte) (*code, error) {
@@ -69,7 +71,8 @@ func (c *class) readCode(data []byte) (*code, error) {
 		return nil, err
 	}
 	// Resolved once now, so that what is malformed is found now.
-	_, _, err := k.facts(k.number)
+	var err error
+	k.said, k.debug, err = k.facts(k.number)
 	return k, err
 }
 
@@ -87,6 +90,7 @@ func (k *code) number(pc int) int { return k.at(pc) }
 
 func (k *code) readInstructions(p *pool, text []byte) error {
 	k.length = len(text)
+	k.instructions = make([]instruction, 0, len(text)/2+1)
 	k.index = make([]int32, len(text)+1)
 	for i := range k.index {
 		k.index[i] = -1

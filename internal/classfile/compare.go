@@ -196,8 +196,8 @@ func (c *comparison) method(x, y *member) {
 		c.show(name, l.diff())
 		return
 	}
-	factsA, debugA, errA := x.code.facts(l.label(x.code, l.labelA))
-	factsB, debugB, errB := y.code.facts(l.label(y.code, l.labelB))
+	factsA, debugA, errA := l.facts(x.code, l.labelA)
+	factsB, debugB, errB := l.facts(y.code, l.labelB)
 	if errA != nil || errB != nil || !c.sameFacts(factsA, factsB) {
 		c.differ(name, factsA, factsB)
 		return
@@ -254,6 +254,15 @@ func otherTypes(x, y string) (int, bool) {
 // tail is the punctuation that a name in a list ends with; names have none, but for arrays.
 func tail(s string) string {
 	return s[len(strings.TrimRight(s, ";]")):]
+}
+
+// facts gives what a code says with the alignment's labels. Where no instruction was passed over
+// those are the instructions' numbers.
+func (l *alignment) facts(k *code, labels []int32) (facts, debug []string, err error) {
+	if k.said != nil && l.idioms[IdiomCheckcast] == 0 {
+		return k.said, k.debug, nil
+	}
+	return k.facts(l.label(k, labels))
 }
 
 // label gives the alignment's number of an offset, -1 where no instruction begins.

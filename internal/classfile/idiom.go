@@ -68,6 +68,7 @@ func (c *class) enumValues() (*member, string) {
 	body = body[:len(body)-1]
 	merged := *old
 	merged.stack = max(old.stack, values.code.stack)
+	merged.said, merged.debug = nil, nil // of other instruction numbers
 	merged.instructions = slices.Concat(old.instructions[:at], body, old.instructions[at+1:])
 	grown := len(body) - 1
 	merged.index = slices.Clone(old.index)

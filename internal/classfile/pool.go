@@ -157,6 +157,16 @@ func (p *pool) resolve(i, depth int) (*operand, error) {
 	return o, nil
 }
 
+// quote is strconv.Quote, which is slow for what most texts are.
+func quote(s string) string {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\' {
+			return strconv.Quote(s)
+		}
+	}
+	return "\"" + s + "\""
+}
+
 func plain(text string) *operand { return &operand{text: text, shape: text} }
 
 func (p *pool) describe(i, depth int) (*operand, error) {
@@ -166,7 +176,7 @@ func (p *pool) describe(i, depth int) (*operand, error) {
 	c := p.constants[i]
 	switch c.tag {
 	case tagUtf8:
-		return plain("utf8 " + strconv.Quote(c.text)), nil
+		return plain("utf8 " + quote(c.text)), nil
 	case tagInteger:
 		return plain("int " + strconv.Itoa(int(int32(c.bits)))), nil
 	case tagFloat:
@@ -182,7 +192,7 @@ func (p *pool) describe(i, depth int) (*operand, error) {
 		}
 		switch c.tag {
 		case tagString:
-			return plain("String " + strconv.Quote(text)), nil
+			return plain("String " + quote(text)), nil
 		case tagClass:
 			return plain("class " + symbol(text)), nil
 		case tagMethodType:
@@ -231,7 +241,13 @@ func (p *pool) member(c constant) (*operand, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := map[byte]string{tagField: "Field ", tagMethod: "Method ", tagInterface: "InterfaceMethod "}[c.tag]
+	kind := "Field "
+	switch c.tag {
+	case tagMethod:
+		kind = "Method "
+	case tagInterface:
+		kind = "InterfaceMethod "
+	}
 	o := plain(kind + symbol(owner) + "." + symbol(name) + ":" + symbol(desc))
 	if c.tag != tagField && owner == p.this && p.own[name+desc] {
 		o.shape = kind + symbol(owner) + "." + generatedStem(name) + "*:" + symbol(desc)

@@ -17,26 +17,41 @@ type text struct {
 }
 
 func (t *text) put(format string, args ...any) {
-	if t.err == nil && t.out.Len() > maxText {
-		t.fail("resolves to more than %d bytes", maxText)
-	}
-	if t.err == nil {
+	if t.writable() {
 		fmt.Fprintf(&t.out, format, args...)
 	}
 }
 
-// word writes a blank and a word: what put does, for the tables that make up most of a class.
-func (t *text) word(s string) {
+func (t *text) writable() bool {
 	if t.err == nil && t.out.Len() > maxText {
 		t.fail("resolves to more than %d bytes", maxText)
 	}
-	if t.err == nil {
+	return t.err == nil
+}
+
+// raw writes a text as it is: what put does, for the tables that make up most of a class.
+func (t *text) raw(s string) {
+	if t.writable() {
+		t.out.WriteString(s)
+	}
+}
+
+// word writes a blank and a word.
+func (t *text) word(s string) {
+	if t.writable() {
 		t.out.WriteByte(' ')
 		t.out.WriteString(s)
 	}
 }
 
-func (t *text) number(prefix string, n int) { t.word(prefix + strconv.Itoa(n)) }
+func (t *text) number(prefix string, n int) {
+	if t.writable() {
+		var digits [20]byte
+		t.out.WriteByte(' ')
+		t.out.WriteString(prefix)
+		t.out.Write(strconv.AppendInt(digits[:0], int64(n), 10))
+	}
+}
 
 // constant reads an index and writes what it means; 0 is written as none.
 func (t *text) constant() {
@@ -73,21 +88,22 @@ func (t *text) at(pc int) {
 
 // list reads a count of the size and calls item as often.
 func (t *text) list(count int, item func()) {
-	t.put(" [")
+	t.raw(" [")
 	for i := 0; i < count && t.err == nil; i++ {
 		if i > 0 {
-			t.put(";")
+			t.raw(";")
 		}
 		item()
 	}
-	t.put("]")
+	t.raw("]")
 }
 
 // resolve decodes an attribute. What it does not know is taken as bytes and noted, as bytes
 // may hold indexes that another constant pool gives another meaning.
 func (c *class) resolve(a attribute, label func(int) int) (string, error) {
 	t := &text{reader: &reader{b: a.data}, pool: c.pool, label: label}
-	t.put("%s", symbol(a.name))
+	t.out.Grow(len(a.name) + 4*len(a.data))
+	t.raw(symbol(a.name))
 	if !t.attribute(a.name) {
 		c.unknown = append(c.unknown, a.name)
 		return symbol(a.name) + " bytes " + hex.EncodeToString(a.data), nil
