@@ -62,7 +62,9 @@ func (l *labFlags) others(ctx context.Context, env *Env, t release.Target, upstr
 				out[name], _, err = campaign.Overlay(upstream, dir)
 			}
 		case scenario.Next:
-			out[name], err = l.next(ctx, env, t)
+			_, out[name], err = l.next(ctx, env, t)
+		case scenario.NextUpstream:
+			out[name], _, err = l.next(ctx, env, t)
 		default:
 			err = errors.New("no such jars")
 		}
@@ -73,20 +75,21 @@ func (l *labFlags) others(ctx context.Context, env *Env, t release.Target, upstr
 	return out, nil
 }
 
-// next gives the class path of the release that a cluster of t is upgraded to.
-func (l *labFlags) next(ctx context.Context, env *Env, t release.Target) ([]string, error) {
+// next gives the class paths of the release that a cluster of t is upgraded to, as it was published
+// and patched.
+func (l *labFlags) next(ctx context.Context, env *Env, t release.Target) (upstream, patched []string, err error) {
 	matrix, err := readMatrix(env)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	targets, err := matrix.Targets([]string{scenario.NextRelease}, string(release.KRaft), "", string(t.Set))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	upstream, err := l.classpath(ctx, env, targets[0])
+	upstream, err = l.classpath(ctx, env, targets[0])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	classpath, _, err := l.patched(upstream, targets[0], release.KRaft)
-	return classpath, err
+	patched, _, err = l.patched(upstream, targets[0], release.KRaft)
+	return upstream, patched, err
 }

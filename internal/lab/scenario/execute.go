@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ const Limit = 4 * time.Minute
 // whole tells whether the cluster was left as it was found.
 func (s Scenario) Execute(ctx context.Context, p Plan, c *cluster.Cluster, rec *history.Recorder, log *slog.Logger) (whole bool, err error) {
 	l := &Lab{Plan: p, Cluster: c, Rec: rec, Log: log.With("scenario", s.ID)}
-	bounded, cancel := context.WithTimeout(ctx, Limit)
+	bounded, cancel := context.WithTimeout(ctx, cmp.Or(s.Limit, Limit))
 	defer cancel()
 	err = l.prepare(bounded)
 	if err == nil {

@@ -27,6 +27,8 @@ const (
 	Upstream = "upstream" // the release as it was published
 	ZKOnly   = "zk"       // the bundle of mode zk
 	Next     = "next"     // the bundle of the release that S13 upgrades to
+	// NextUpstream is that release as it was published.
+	NextUpstream = "next-upstream"
 )
 
 // NextRelease is the release that S13 upgrades to.

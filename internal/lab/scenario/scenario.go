@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"observer-patch/internal/lab/check"
 	"observer-patch/internal/lab/history"
@@ -86,6 +87,10 @@ type Scenario struct {
 	Base string
 	// BaseBreaks are the common rules that set base breaks by that; they are noted, not judged.
 	BaseBreaks []string
+	// Breaks are those that are broken with either set, for the lack of hooks that is shown.
+	Breaks []string
+	// Limit bounds the run, 0 for the usual limit.
+	Limit time.Duration
 	// Layout is the cluster that the scenario needs, nil for the usual one.
 	Layout func(p Plan) Layout
 	// Assignment replaces the usual three partitions.
@@ -108,7 +113,7 @@ type Scenario struct {
 
 // All gives every scenario in the order of the matrix.
 func All() []Scenario {
-	return []Scenario{s0(), s1(), s2(), s3(), s4(), s4Load(), s4NoELR(), s5(), s6(), s7(), s8(), s9(), s10(), s11(), s12(), s17(), s18(), p1()}
+	return []Scenario{s0(), s1(), s2(), s3(), s4(), s4Load(), s4NoELR(), s5(), s6(), s7(), s8(), s9(), s10(), s11(), s12(), s13(), s13Upgrade(), s15Controllers(), s15Brokers(), s15ZK(), s17(), s18(), s19(), p1()}
 }
 
 // Find gives the scenario with the id, in any case of letters.
