@@ -22,8 +22,8 @@ build:
 	$(GO) build $(STAMP) -o $(TOOL) ./cmd/observer-patch
 
 lint:
-	$(GO) vet -tags cluster,upstream,mutation ./...
-	$(GO) tool staticcheck -tags cluster,upstream,mutation ./...
+	$(GO) vet -tags cluster,upstream,mutation,emulated ./...
+	$(GO) tool staticcheck -tags cluster,upstream,mutation,emulated ./...
 
 ## vuln: known vulnerabilities of the libraries used (needs Go's vulnerability database)
 vuln:
@@ -58,9 +58,10 @@ upstream-tests:
 mutation:
 	$(GO) test -tags mutation -timeout 3h -count 1 -v -run LeftOut ./internal/kerneltest
 
-## arm64: the same bundle from an emulated arm64 JDK
+## arm64: the same bundle from an emulated arm64 JDK; the patched broker on it, also from an image; writes evidence/
 arm64: build
-	ci/arm64-build $(TOOL) $(VERSION)
+	ci/arm64-build $(TOOL) evidence/arm64-build.md $(VERSION)
+	$(GO) test -tags emulated -timeout 60m -count 1 -v ./internal/lab/arm64 -release $(VERSION) -evidence $(CURDIR)/evidence
 
 ## bench: how long check, build and verify take, measured in one run
 bench: build
