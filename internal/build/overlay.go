@@ -53,6 +53,9 @@ type Module struct {
 	Changes jar.Changes
 	// Vanished are entries that the patched files no longer give.
 	Vanished []string
+	// Rebuilt tells that the jar to prove was built whole by upstream's own build: classes
+	// outside the patch may have other bytes than the release's.
+	Rebuilt bool
 }
 
 // Overlay compiles the hooked and new files of each module, patched and unpatched, and says

@@ -38,6 +38,10 @@ type Bundle struct {
 	Sums map[string]string
 	// Locked is what outputs.lock says of it.
 	Locked LockedOutput
+	// Gradle says what of upstream's own build was run; nil for an overlay. Left counts the
+	// processes that it left running and that were ended.
+	Gradle *GradleRun
+	Left   int
 }
 
 // Jar is a changed jar.
@@ -75,6 +79,8 @@ type Contents struct {
 	// Notice and License are upstream's own texts, from the release's core jar or the first
 	// changed one.
 	Notice, License []byte
+	// Gradle is set when upstream's own build made the jars.
+	Gradle *GradleRun
 }
 
 // JDK says which Java compiled.

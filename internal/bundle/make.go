@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,10 @@ type Spec struct {
 	// Outputs are the locked results.
 	Outputs Outputs
 	Getenv  func(string) string
+	// Backend is Overlay, also when empty, or WholeBuild: the jars are of upstream's own build.
+	Backend string
+	// Gradle runs that build; used by Make only.
+	Gradle build.Gradle
 	// Progress is told what begins; nil for silence.
 	Progress func(what string)
 }
@@ -82,6 +87,9 @@ func Make(ctx context.Context, s Spec, dir string) (*Bundle, error) {
 
 // fill does the work in an empty folder.
 func fill(ctx context.Context, s Spec, dir string) (*Bundle, error) {
+	if err := s.wholeTree(); err != nil {
+		return nil, err
+	}
 	modules, err := s.compile(ctx)
 	if err != nil {
 		return nil, err
@@ -90,24 +98,33 @@ func fill(ctx context.Context, s Spec, dir string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	var built build.GradleBuilt
+	if s.Backend == WholeBuild {
+		if built, c.Gradle, err = s.runGradle(ctx, c.HookDigest, filepath.Join(dir, treeFolder)); err != nil {
+			return nil, err
+		}
+	}
 	paths := map[string]string{}
 	for i := range modules {
-		j, err := writeJar(&modules[i], s.artifact(modules[i].Name), c.properties(), dir)
+		j, err := writeJar(&modules[i], s.artifact(modules[i].Name), built.Jars[modules[i].Name], c.properties(), dir)
 		if err != nil {
 			return nil, err
 		}
 		c.Jars = append(c.Jars, j)
 		paths[modules[i].Name] = filepath.Join(dir, j.Name)
 	}
-	b := &Bundle{Dir: dir, Target: s.Target, Jars: c.Jars}
+	b := &Bundle{Dir: dir, Target: s.Target, Jars: c.Jars, Gradle: c.Gradle, Left: built.Left}
 	if !s.NoProof {
 		s.say("prove")
 		if b.Verdict, err = proof.Prove(modules, paths, PropertiesEntry); err != nil {
 			return nil, err
 		}
 	}
+	if err := os.RemoveAll(filepath.Join(dir, treeFolder)); err != nil {
+		return nil, err
+	}
 	b.Locked = c.locked()
-	if s.JDK.Pinned && !s.Foreign {
+	if s.JDK.Pinned && !s.Foreign && s.Backend != WholeBuild {
 		if err := s.Outputs.Check(s.Target.String(), b.Locked); err != nil {
 			return nil, err
 		}
@@ -160,7 +177,11 @@ func (s Spec) compile(ctx context.Context) ([]build.Module, error) {
 		}
 		in.Jars[module] = build.Library{Path: a.Path, SHA256: a.SHA256}
 	}
-	return build.Overlay(ctx, in)
+	modules, err := build.Overlay(ctx, in)
+	for i := range modules {
+		modules[i].Rebuilt = s.Backend == WholeBuild
+	}
+	return modules, err
 }
 
 // artifact gives the release's own jar of a module; a zero Path when there is none.
@@ -182,20 +203,30 @@ func libraries(list []maven.Artifact) []build.Library {
 	return out
 }
 
-// writeJar writes a module's changed jar under the release's own name.
-func writeJar(m *build.Module, from maven.Artifact, properties []byte, dir string) (Jar, error) {
-	changes := jar.Changes{Put: map[string][]byte{PropertiesEntry: properties}, Remove: m.Changes.Remove}
-	for name, class := range m.Changes.Put {
-		changes.Put[name] = class
+// writeJar writes a module's changed jar under the release's own name: the release's with the
+// module's changes, or built, when it is not empty, with the entry that describes the patch.
+func writeJar(m *build.Module, from maven.Artifact, built string, properties []byte, dir string) (Jar, error) {
+	changes, source := jar.Changes{Put: map[string][]byte{PropertiesEntry: properties}}, built
+	if built == "" {
+		source, changes.Remove = from.Path, m.Changes.Remove
+		maps.Copy(changes.Put, m.Changes.Put)
 	}
 	j := Jar{Name: from.Coordinates.File(), Module: m.Name, Release: from.SHA256}
 	path := filepath.Join(dir, j.Name)
-	report, err := jar.RewriteFile(path, from.Path, changes)
+	report, err := jar.RewriteFile(path, source, changes)
 	if err != nil {
 		return Jar{}, err
 	}
-	j.Replaced, j.Removed = report.Replaced, report.Removed
-	j.Added = slices.DeleteFunc(report.Added, func(name string) bool { return strings.HasSuffix(name, "/") })
+	j.Replaced, j.Added, j.Removed = report.Replaced, report.Added, report.Removed
+	if built != "" {
+		c, err := jar.Compare(from.Path, path)
+		if err != nil {
+			return Jar{}, err
+		}
+		j.Replaced, j.Added, j.Removed = c.Replaced, c.Added, c.Removed
+	}
+	folder := func(name string) bool { return strings.HasSuffix(name, "/") }
+	j.Added, j.Removed = slices.DeleteFunc(j.Added, folder), slices.DeleteFunc(j.Removed, folder)
 	j.SHA256, err = digestFile(path)
 	return j, err
 }

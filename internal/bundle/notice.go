@@ -35,7 +35,11 @@ func (c Contents) notice() ([]byte, error) {
 	var b strings.Builder
 	b.Write(bytes.TrimRight(c.Notice, "\n"))
 	b.WriteString("\n\n----\n\nMODIFIED: this is not a release of the upstream project. The jars in this folder are those of\n")
-	fmt.Fprintf(&b, "upstream Kafka %s with changes to these source files:\n\n", c.Target.Release)
+	how := "with"
+	if c.Gradle != nil {
+		how = "built anew from its source by its own build, with"
+	}
+	fmt.Fprintf(&b, "upstream Kafka %s %s changes to these source files:\n\n", c.Target.Release, how)
 	for _, f := range c.Tree.Files {
 		what := "modified"
 		if f.Before == nil {

@@ -16,7 +16,8 @@ import (
 const (
 	statementType = "https://in-toto.io/Statement/v1"
 	predicateType = "https://slsa.dev/provenance/v1"
-	buildType     = "urn:observer-patch:build:overlay:1"
+	overlayType   = "urn:observer-patch:build:overlay:1"
+	gradleType    = "urn:observer-patch:build:gradle:1"
 	builderPrefix = "urn:observer-patch:tool:"
 )
 
@@ -68,7 +69,10 @@ type Internal struct {
 	SourceSHA256 string `json:"sourceSha256"`
 	JDK          JDK    `json:"jdk"`
 	Scalac       string `json:"scalac,omitempty"`
-	Backend      string `json:"backend"`
+	// Backend is Overlay or WholeBuild.
+	Backend string `json:"backend"`
+	// Gradle says what of upstream's own build was run.
+	Gradle *GradleRun `json:"gradle,omitempty"`
 }
 
 // RunDetails names the builder. There is no invocation id and no time in it, so that the
@@ -89,9 +93,12 @@ func (c Contents) provenance() ([]byte, error) {
 	}
 	s.Subject = append(s.Subject, Resource{Name: DiffFile, Digest: map[string]string{"sha256": digest(c.Diff)}})
 	d := &s.Predicate.BuildDefinition
-	d.BuildType = buildType
+	d.BuildType = overlayType
 	d.External = External{Release: c.Target.Release.String(), Mode: string(c.Target.Mode), Scala: c.Target.Scala, Set: string(c.Target.Set), Proof: "proven"}
-	d.Internal = Internal{Generation: release.Generation, HooksSHA256: c.HookDigest, SourceSHA256: c.Tree.SourceDigest(), JDK: c.JDK, Scalac: c.Scalac, Backend: "overlay"}
+	d.Internal = Internal{Generation: release.Generation, HooksSHA256: c.HookDigest, SourceSHA256: c.Tree.SourceDigest(), JDK: c.JDK, Scalac: c.Scalac, Backend: Overlay, Gradle: &GradleRun{Scope: notRun}}
+	if c.Gradle != nil {
+		d.BuildType, d.Internal.Backend, d.Internal.Gradle = gradleType, WholeBuild, c.Gradle
+	}
 	if c.Unproven {
 		d.External.Proof = "skipped"
 	}
@@ -118,7 +125,12 @@ func ReadProvenance(data []byte) (Statement, error) {
 	if err := dec.Decode(&s); err != nil {
 		return Statement{}, fmt.Errorf("%s: %w", ProvenanceFile, err)
 	}
-	for _, c := range [][3]string{{"_type", s.Type, statementType}, {"predicateType", s.PredicateType, predicateType}, {"buildType", s.Predicate.BuildDefinition.BuildType, buildType}} {
+	d := s.Predicate.BuildDefinition
+	kind := overlayType
+	if d.Internal.Backend == WholeBuild {
+		kind = gradleType
+	}
+	for _, c := range [][3]string{{"_type", s.Type, statementType}, {"predicateType", s.PredicateType, predicateType}, {"buildType", d.BuildType, kind}} {
 		if c[1] != c[2] {
 			return Statement{}, fmt.Errorf("%s: expected %s %q, found %q", ProvenanceFile, c[0], c[2], c[1])
 		}

@@ -38,6 +38,7 @@ type buildFlags struct {
 	sel      selection
 	src      sourceFlags
 	compiler compilerFlags
+	gradle   gradleFlags
 	format   string
 	out      string
 	file     string
@@ -68,10 +69,16 @@ classes into copies of the release's jars, prove that nothing else changed, and 
 OUT/<target>/ with jars, diff, notices, parts list, provenance, proof and SHA256SUMS.
 
 With --patch, somebody else's diff goes through the same build; its hunks are the owners.
+With --backend gradle the jars are made by upstream's own jar tasks, run on the whole patched
+tree, and the same proof judges them; the bundle is OUT/<target>-gradle/. It needs upstream's
+Gradle version, which the tree's wrapper fetches.
 A proof that does not hold, or a result that differs from outputs.lock, is exit code 4.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(b.format); err != nil {
+				return err
+			}
+			if err := b.gradle.complete(env, cmd.Flags(), &b); err != nil {
 				return err
 			}
 			rows, err := b.run(cmd.Context(), env)
@@ -87,6 +94,7 @@ A proof that does not hold, or a result that differs from outputs.lock, is exit 
 	b.sel.flags(f)
 	b.src.flags(f)
 	b.compiler.flags(f)
+	b.gradle.flags(f)
 	formatFlag(cmd, &b.format)
 	f.StringVar(&b.out, "out", "dist", "folder for the bundles, <target>/ each")
 	f.StringVar(&b.file, "patch", "", "somebody else's unified diff, instead of our hooks; the bundle is OUT/<release>-<mode>-patch/")
@@ -123,6 +131,7 @@ func (b *buildFlags) run(ctx context.Context, env *Env) ([]built, error) {
 		if b.lockTo == "" {
 			s.Outputs = outputs
 		}
+		b.gradle.into(env, &s, &b.src, b.out, name)
 		dir := filepath.Join(b.out, name)
 		made, err := bundle.Make(ctx, s, dir)
 		if err != nil {
@@ -142,6 +151,7 @@ func (b *buildFlags) run(ctx context.Context, env *Env) ([]built, error) {
 		} else {
 			env.Log.Warn("the proof was skipped", "target", name)
 		}
+		b.gradle.report(env, name, made)
 		rows = append(rows, row)
 		return ctx.Err()
 	})
@@ -176,6 +186,9 @@ func (b *buildFlags) spec(ctx context.Context, env *Env, p *patch.Plan, tree *so
 			return s, "", err
 		}
 		s.Diff = text
+	}
+	if b.gradle.backend == bundle.WholeBuild {
+		name += "-gradle"
 	}
 	return s, name, prepare(ctx, env, &s, &b.src, &b.compiler)
 }

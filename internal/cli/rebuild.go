@@ -19,7 +19,7 @@ func newRebuildCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild DIST",
 		Short: "Build a bundle again from its own provenance and compare every byte",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArgument("a bundle's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
@@ -40,6 +40,9 @@ func newRebuildCommand(env *Env) *cobra.Command {
 
 func rebuild(ctx context.Context, env *Env, dir string, src *sourceFlags, c *compilerFlags, rows *[]checked) error {
 	return withBundle(ctx, env, dir, src, c, func(s bundle.Spec, _ *source.Tree) error {
+		if s.Backend == bundle.WholeBuild {
+			return exit.With(exit.Refused, fmt.Errorf("%s was made by upstream's own Gradle build, which 'rebuild' does not run, and whose bytes nobody promises; 'verify' proves its jars", dir))
+		}
 		if s.Tool != env.Version {
 			env.Log.Warn("another version of the tool made the bundle", "bundle", s.Tool, "this", env.Version)
 		}

@@ -50,7 +50,7 @@ hold the bundle's jars against the release's: only the hooks may have changed.
 With --kafka-home the jars of a Kafka installation are compared as well, by class content
 where digests differ. With --whole each module is compiled whole and compared class by class.
 With --signer the signature of SHA256SUMS is checked against --allowed-signers.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArgument("a bundle's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(v.format); err != nil {
 				return err
@@ -141,7 +141,7 @@ func withBundle(ctx context.Context, env *Env, dir string, src *sourceFlags, c *
 	if err != nil {
 		return err
 	}
-	s := bundle.Spec{Target: t, Foreign: d.External.Patch != "", Diff: text, Origin: tree.Origin, Upstream: tree.FS, NoProof: d.External.Proof == "skipped",
+	s := bundle.Spec{Target: t, Foreign: d.External.Patch != "", Diff: text, Origin: tree.Origin, Upstream: tree.FS, NoProof: d.External.Proof == "skipped", Backend: d.Internal.Backend,
 		Tool: statement.Tool(), Getenv: os.Getenv, Progress: func(what string) { env.Log.Debug(what, "bundle", dir) }}
 	if s.Tree, err = treeOf(env, s, tree, d.Internal.HooksSHA256); err != nil {
 		return err

@@ -55,6 +55,12 @@ func (m Module) page(b *strings.Builder) {
 		}
 		b.WriteString("\n")
 	}
+	if len(m.Rebuilt) > 0 {
+		fmt.Fprintf(b, "\nThe jar was built whole. Classes whose bytes are another compiler run's, compared one by one: %d.\n", len(m.Rebuilt))
+		for _, c := range m.Rebuilt {
+			fmt.Fprintf(b, "- `%s` %s\n", c.Entry, c.Level)
+		}
+	}
 	fmt.Fprintf(b, "\nEntries with the release's own content: %d (SHA-256 over them %s).\n\n| entry | what | owners |\n| --- | --- | --- |\n", m.Entries.Identical, m.Entries.Digest)
 	for _, l := range []struct {
 		what string

@@ -42,10 +42,21 @@ func Prove(modules []build.Module, jars map[string]string, properties string) (*
 		}
 		found = append(found, o.problems...)
 		out.Methods = o.methods
-		if out.Entries, bad, err = compareEntries(m, jars[m.Name], properties); err != nil {
+		w, err := openWhole(m, jars[m.Name])
+		if err != nil {
 			return nil, err
 		}
-		found = append(found, bad...)
+		if out.Entries, bad, err = compareEntries(m, jars[m.Name], properties, w); err != nil {
+			return nil, errors.Join(err, w.close())
+		}
+		if err := w.close(); err != nil {
+			return nil, err
+		}
+		found = append(append(found, bad...), w.problems()...)
+		out.Rebuilt = w.classes()
+		for _, c := range out.Rebuilt {
+			v.Level = max(v.Level, c.Level)
+		}
 		for _, list := range [][]Change{out.Entries.Replaced, out.Entries.Added, out.Entries.Removed} {
 			for i := range list {
 				list[i].Owners = o.owners[list[i].Entry]

@@ -21,7 +21,10 @@ type Module struct {
 	Jar    string `json:"jar"`
 	// Unpatched compares the files of the hooks, rebuilt without them, with the release.
 	Unpatched []Class `json:"unpatched"`
-	Entries   Entries `json:"entries"`
+	// Rebuilt are, in a jar that upstream's own build made whole, the classes that have other
+	// bytes than the release's or, those of the patch, than the overlay's.
+	Rebuilt []Class `json:"rebuilt,omitempty"`
+	Entries Entries `json:"entries"`
 	// Methods are those of the patched classes that differ from the unpatched rebuild's.
 	Methods []Method `json:"methods"`
 }

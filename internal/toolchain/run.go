@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -176,18 +177,19 @@ func (t *tail) trim() {
 }
 
 func (t *tail) lines(p []byte) {
-	t.part = append(t.part, p...)
+	rest := append(t.part, p...)
 	for {
-		text, rest, found := strings.Cut(string(t.part), "\n")
+		text, after, found := bytes.Cut(rest, []byte("\n"))
 		if !found {
 			break
 		}
-		t.line(strings.TrimSuffix(text, "\r"))
-		t.part = []byte(rest)
+		t.line(strings.TrimSuffix(string(text), "\r"))
+		rest = after
 	}
-	if len(t.part) > t.max {
-		t.part = t.part[:0]
+	if len(rest) > t.max {
+		rest = nil
 	}
+	t.part = append(t.part[:0], rest...)
 }
 
 func (t *tail) end() {
