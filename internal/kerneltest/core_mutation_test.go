@@ -3,51 +3,117 @@
 package kerneltest_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
-	"strings"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"observer-patch/internal/build"
+	"observer-patch/internal/patch"
 )
 
-// leftOfCore are the hooks of set full in core and the test class that has to notice when one is left out.
-var leftOfCore = []struct{ hook, class string }{
-	{"isr-admission", "ZkClusterTest"},
-	{"isr-eviction", "ZkClusterTest"},
-	{"hw-wait", "ZkClusterTest"},
-	{"under-replicated", "ZkClusterTest"},
-	{"delete-records", "ZkClusterTest"},
-	{"read-replica", "ZkClusterTest"},
-	{"start", "ZkClusterTest"},
-	{"metrics-partition", "ZkClusterTest"},
-	{"metrics-partition-removal", "ZkClusterTest"},
-	{"zk-initial-isr", "ZkClusterTest"},
-	{"zk-notify", "ZkClusterTest"},
-	{"zk-leader", "ZkElectionTableTest"},
-	{"zk-leader-rebalance", "ZkClusterTest"},
-	{"zk-leader-handover", "ZkClusterTest"},
-	{"zk-isr-validation", "ZkClusterTest"},
-	{"zk-last-sync", "ZkClusterTest"},
-	{"zk-reassignment", "ZkClusterTest"},
-	{"zk-reassignment-start", "ZkClusterTest"},
-	{"zk-reassignment-guard", "ZkClusterTest"},
-	{"zk-placement", "ZkClusterTest"},
-	{"zk-placement-partitions", "ZkClusterTest"},
+const (
+	newPartition = "ZkClusterTest#anObserverFetchesANewPartitionAndStaysOutOfTheIsr"
+	noWait       = "ZkClusterTest#neitherProducingNorDeletingRecordsWaitsForAnObserver"
+	moves        = "ZkClusterTest#observersAreAddedMovedReplacedAndRemoved"
+	placed       = "ZkClusterTest#automaticPlacementLeavesObserversOut"
+	leak         = "ZkClusterTest#gaugesOfPartitionsGoWithThem"
+)
+
+// leftOfCore are the hooks of set full in core and the test that has to notice when one is left out.
+var leftOfCore = []struct{ hook, test string }{
+	{"isr-admission", newPartition},
+	{"isr-eviction", newPartition},
+	{"hw-wait", noWait},
+	{"under-replicated", newPartition},
+	{"delete-records", noWait},
+	{"read-replica", "ZkClusterTest#aConsumerInTheRackOfACaughtUpObserverIsSentThere"},
+	{"start", "ZkClusterTest#gaugesShowWhatALeaderKnows"},
+	{"metrics-partition", leak},
+	{"metrics-partition-removal", leak},
+	{"zk-initial-isr", "ZkClusterTest#aPartitionWhoseFullMembersAreAllDownWaitsForOneOfThem"},
+	{"zk-notify", newPartition},
+	{"zk-leader", "ZkClusterTest#aReplicaThatWasJustMarkedIsNotElected"},
+	{"zk-leader-rebalance", "ZkClusterTest#noPreferredElectionIsTriedForAnObserver"},
+	{"zk-leader-handover", "ZkClusterTest#aMarkedLeaderLeadsOnUntilAFullMemberIsBack"},
+	{"zk-isr-validation", "ZkClusterTest#theControllerRefusesAnObserverThatIsNotYetInTheIsr"},
+	{"zk-last-sync", "ZkClusterTest#theLastFullMemberLeadsAgainWhenItReturns"},
+	{"zk-reassignment", moves},
+	{"zk-reassignment-start", moves},
+	{"zk-reassignment-guard", "ZkClusterTest#theOldCopiesOfAReassignmentStayWhileNoTargetLeads"},
+	{"zk-placement", placed},
+	{"zk-placement-partitions", placed},
 }
 
+// TestSomeTestFailsForEveryHookOfCoreThatIsLeftOut compiles the patch once, and for each hook the files
+// that have it once more, without it. The tests have to pass with every hook, in the same time.
 func TestSomeTestFailsForEveryHookOfCoreThatIsLeftOut(t *testing.T) {
+	const version = "3.9.2"
+	ctx, cancel := context.WithTimeout(t.Context(), 170*time.Minute)
+	defer cancel()
+	k, whole, plan := recipe(ctx, t, version)
+	modules, err := build.Overlay(ctx, whole)
+	require.NoError(t, err)
+	k.prepend(t, modules)
+	patched := pack(t, k.classPath[0])
+	k.env = []string{"KAFKA_OBSERVER_PARTITION_METRICS=true", "PATIENCE_SECONDS=60"}
+	k.compileTests(ctx, t, "ids", "zk")
+	t.Run("none", func(t *testing.T) {
+		var tests []string
+		for _, l := range leftOfCore {
+			tests = append(tests, l.test)
+		}
+		slices.Sort(tests)
+		report, passed := k.junit(ctx, t, slices.Compact(tests)...)
+		require.True(t, passed, report)
+	})
 	for _, l := range leftOfCore {
 		t.Run(l.hook, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Minute)
-			defer cancel()
-			k := newCore(ctx, t, "3.9.2", l.hook)
-			k.env = []string{"KAFKA_OBSERVER_PARTITION_METRICS=true"}
-			k.compileTests(ctx, t, "ids", "zk")
-			report, passed := k.junit(ctx, t, l.class)
+			left := *plan
+			left.Tree.Files = slices.Clone(plan.Tree.Files)
+			leaveOut(t, &left, l.hook)
+			in := whole
+			in.Tree.Files = changed(plan.Tree.Files, left.Tree.Files)
+			in.Upstream = nil // the Java classes are those of the release's jar
+			in.Classpath = append([]build.Library{{Path: patched}}, in.Classpath...)
+			modules, err := build.Overlay(ctx, in)
+			require.NoError(t, err)
+			without := *k
+			without.dir = t.TempDir()
+			without.prepend(t, modules)
+			report, passed := without.junit(ctx, t, l.test)
 			require.False(t, passed, "nothing fails without %s", l.hook)
 			require.NotEmpty(t, failures(report), report)
-			t.Logf("without %s: %s", l.hook, strings.Join(failures(report), ", "))
+			missed(t, l.hook, version, failures(report))
 		})
 	}
+}
+
+// changed gives the files of a tree whose text is not that of another tree's with the same files.
+func changed(of, files []patch.File) []patch.File {
+	var out []patch.File
+	for i, f := range files {
+		if !bytes.Equal(f.After, of[i].After) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// pack makes a jar of a folder with classes.
+func pack(t *testing.T, dir string) string {
+	t.Helper()
+	var text bytes.Buffer
+	w := zip.NewWriter(&text)
+	require.NoError(t, w.AddFS(os.DirFS(dir)))
+	require.NoError(t, w.Close())
+	name := filepath.Join(t.TempDir(), "patched.jar")
+	require.NoError(t, os.WriteFile(name, text.Bytes(), 0o644))
+	return name
 }

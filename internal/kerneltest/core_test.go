@@ -24,7 +24,15 @@ import (
 func newCore(ctx context.Context, t *testing.T, version, without string) *kernel {
 	t.Helper()
 	k, modules := overlay(ctx, t, version, without)
-	classes := filepath.Join(k.dir, "classes")
+	k.prepend(t, modules)
+	return k
+}
+
+// prepend writes compiled classes to a folder of their own at the head of the class path.
+func (k *kernel) prepend(t *testing.T, modules []build.Module) {
+	t.Helper()
+	classes, err := os.MkdirTemp(k.dir, "classes")
+	require.NoError(t, err)
 	for _, m := range modules {
 		for entry, class := range m.Patched.Classes {
 			name := filepath.Join(classes, entry)
@@ -33,12 +41,22 @@ func newCore(ctx context.Context, t *testing.T, version, without string) *kernel
 		}
 	}
 	k.classPath = append([]string{classes}, k.classPath...)
-	return k
 }
 
 // overlay patches and compiles every module of a release, with the pinned compilers. The class
 // path is the release's own, with the tests behind it.
 func overlay(ctx context.Context, t *testing.T, version, without string) (*kernel, []build.Module) {
+	t.Helper()
+	k, in, plan := recipe(ctx, t, version)
+	leaveOut(t, plan, without)
+	in.Tree = plan.Tree
+	modules, err := build.Overlay(ctx, in)
+	require.NoError(t, err)
+	return k, modules
+}
+
+// recipe gives what the patched classes of a release are compiled from.
+func recipe(ctx context.Context, t *testing.T, version string) (*kernel, build.Inputs, *patch.Plan) {
 	t.Helper()
 	jdk, err := toolchain.FindJDK(toolchain.Want{Major: 17}, os.Getenv)
 	require.NoError(t, err)
@@ -51,7 +69,6 @@ func overlay(ctx context.Context, t *testing.T, version, without string) (*kerne
 	plan, err := patch.Make(sources.FS, catalog, target)
 	require.NoError(t, err)
 	require.NoError(t, plan.Err())
-	leaveOut(t, plan, without)
 
 	k := &kernel{version: version, jdk: jdk, dir: t.TempDir()}
 	in := build.Inputs{
@@ -71,12 +88,10 @@ func overlay(ctx context.Context, t *testing.T, version, without string) (*kerne
 	for _, a := range maventest.Resolve(ctx, t, version, "scalac/2.13", nil) {
 		in.Scalac = append(in.Scalac, build.Library{Path: a.Path, SHA256: a.SHA256})
 	}
-	modules, err := build.Overlay(ctx, in)
-	require.NoError(t, err)
 	for _, a := range maventest.Resolve(ctx, t, version, "test", nil) {
 		k.classPath = append(k.classPath, a.Path)
 	}
-	return k, modules
+	return k, in, plan
 }
 
 // leaveOut takes every section of a hook out of a plan.

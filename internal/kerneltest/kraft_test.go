@@ -157,7 +157,7 @@ func (k *kernel) compileTests(ctx context.Context, t *testing.T, folders ...stri
 }
 
 // junit runs test classes in a JVM of their own and gives the report and whether all passed.
-// There is no identity file when they start. A class without a package is one of ours.
+// There is no identity file when they start. A class without a package is one of ours; Class#method is one of its tests.
 func (k *kernel) junit(ctx context.Context, t *testing.T, classes ...string) (report string, passed bool) {
 	t.Helper()
 	return k.launch(ctx, t, []string{"--details=tree", "--details-theme=ascii"}, classes...)
@@ -174,7 +174,11 @@ func (k *kernel) launch(ctx context.Context, t *testing.T, options []string, cla
 		if !strings.Contains(class, ".") {
 			class = "org.apache.kafka.controller." + class
 		}
-		args = append(args, "-c", class)
+		if strings.Contains(class, "#") {
+			args = append(args, "-m", class)
+		} else {
+			args = append(args, "-c", class)
+		}
 	}
 	cmd := exec.CommandContext(ctx, k.jdk.Tool("java"), args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "KAFKA_OBSERVER_IDS_FILE=" + ids, "KAFKA_OBSERVER_REFRESH_MS=100"}

@@ -4,6 +4,10 @@ package kerneltest_test
 
 import (
 	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +50,21 @@ func TestSomeTestFailsForEveryHookThatIsLeftOut(t *testing.T) {
 			report, passed := k.junit(ctx, t, l.class)
 			require.False(t, passed, "nothing fails without %s", l.hook)
 			require.NotEmpty(t, failures(report), report)
-			t.Logf("without %s on %s: %s", l.hook, l.version, strings.Join(failures(report), ", "))
+			missed(t, l.hook, l.version, failures(report))
 		})
 	}
+}
+
+var mutations = flag.String("mutations", "", "folder for one line per hook that was missed; empty: none")
+
+// missed logs who missed a hook, and writes it as a line of a table.
+func missed(t *testing.T, hook, version string, missedBy []string) {
+	t.Helper()
+	t.Logf("without %s on %s: %s", hook, version, strings.Join(missedBy, ", "))
+	if *mutations == "" {
+		return
+	}
+	line := fmt.Sprintf("| %s | %s | %s | %s |\n", hook, version, strings.Join(missedBy, ", "), time.Now().UTC().Format("2006-01-02 15:04"))
+	require.NoError(t, os.MkdirAll(*mutations, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(*mutations, hook+"-"+version+".row"), []byte(line), 0o644))
 }

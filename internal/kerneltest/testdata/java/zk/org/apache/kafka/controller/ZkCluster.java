@@ -48,6 +48,8 @@ import scala.Option;
  * that is killed leaves without controlled shutdown; ISRs shrink for lag only when a test asks for it.
  */
 final class ZkCluster implements AutoCloseable {
+    private static final long PATIENCE_SECONDS = Long.parseLong(System.getenv().getOrDefault("PATIENCE_SECONDS", "120"));
+
     private final EmbeddedZookeeper zookeeper = new EmbeddedZookeeper();
     private final Map<Integer, KafkaServer> brokers = new TreeMap<>();
     private final Map<Integer, Path> logDirs = new HashMap<>();
@@ -171,7 +173,7 @@ final class ZkCluster implements AutoCloseable {
     }
 
     static void await(String what, Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(120);
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
         while (true) {
             try {
                 if (condition.call()) {
@@ -183,7 +185,7 @@ final class ZkCluster implements AutoCloseable {
                 }
             }
             if (System.nanoTime() > deadline) {
-                throw new AssertionError("not within 120 s: " + what);
+                throw new AssertionError("not within " + PATIENCE_SECONDS + " s: " + what);
             }
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(50));
         }

@@ -81,10 +81,13 @@ class ZkClusterTest {
     @Test
     void anObserverFetchesANewPartitionAndStaysOutOfTheIsr() throws Exception {
         Marked.only(4);
+        long refused = refusedIsrChanges();
         cluster.create("new", List.of(4, 2, 1), 2, 1, 2);
         cluster.produce("new", RECORDS);
         cluster.awaitEnd("new", 4, RECORDS);
         assertEquals(Set.of(1, 2), cluster.isr("new"));
+        cluster.create("new-later", List.of(2), 2, 2); // the controller has answered what it was asked before
+        assertEquals(refused, refusedIsrChanges(), "the leader proposed an ISR with the observer");
         assertFalse(cluster.partition(2, "new").isUnderReplicated(), "an observer outside the ISR is not missing");
         Marked.only();
         cluster.produce("new", 1);
@@ -92,6 +95,11 @@ class ZkClusterTest {
         Marked.only(4);
         cluster.partition(2, "new").maybeShrinkIsr();
         await("the demoted broker leaves", () -> cluster.isr("new").equals(Set.of(1, 2)));
+    }
+
+    private static long refusedIsrChanges() throws Exception {
+        return (long) ManagementFactory.getPlatformMBeanServer()
+            .getAttribute(new ObjectName("kafka.server:type=ReplicaManager,name=FailedIsrUpdatesPerSec"), "Count");
     }
 
     @Test
