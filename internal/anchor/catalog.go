@@ -30,7 +30,10 @@ const Gap = "UPSTREAM"
 type Lines []string
 
 // String gives the anchor as people write it, lines joined by " / ".
-func (l Lines) String() string { return strings.Join(l, " / ") }
+func (l Lines) String() string { return strings.Join(l, lineBreak) }
+
+// lineBreak stands between the lines of an anchor in messages.
+const lineBreak = " / "
 
 // Place is one spot of a hook, for some releases.
 type Place struct {

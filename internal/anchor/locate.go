@@ -80,6 +80,9 @@ func (x text) locate(h Hook, p Place, body string) (Located, *Miss) {
 		return Located{}, x.miss(h, p, p.Anchor, at, lo, hi, body)
 	}
 	first, last := at[0], at[0]+len(p.Anchor)-1
+	if there := x.adopted(p, first, last, body); there >= 0 {
+		return Located{}, &Miss{Hook: h.ID, Path: x.path, Cause: Present, Wanted: p.Anchor.String(), Count: 1, Lines: []int{there + 1}, Pos: p.Pos}
+	}
 	out := Located{Hook: h.ID, Path: x.path, Op: p.Op, Start: first + 1, End: last + 1, Body: body,
 		Fragment: p.Fragment, Place: p.String(), Pos: p.Pos}
 	switch p.Op {

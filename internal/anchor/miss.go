@@ -2,6 +2,8 @@ package anchor
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -81,7 +83,10 @@ func (m Miss) Error() string {
 	}
 	if len(m.Lines) > 0 {
 		fmt.Fprintf(&b, " at line %s", joinInts(m.Lines))
-		if m.Cause == Moved {
+		switch {
+		case m.Cause == Moved && len(m.Lines) > 1 && strings.Contains(m.Wanted, lineBreak):
+			b.WriteString(", outside its scope or no longer one after the other")
+		case m.Cause == Moved:
 			b.WriteString(", outside its scope")
 		}
 	}
@@ -102,6 +107,14 @@ func (x text) miss(h Hook, p Place, wanted Lines, at []int, lo, hi int, body str
 		m.Cause, m.Lines = Present, []int{at + 1}
 		return m
 	}
+	if at := x.filledAt(p, body, lo, hi); at >= 0 {
+		m.Cause, m.Lines = Present, []int{at + 1}
+		return m
+	}
+	if apart := x.apart(wanted, lo, hi); apart != nil {
+		m.Cause, m.Lines = Moved, numbers(apart)
+		return m
+	}
 	if elsewhere := x.matches(wanted, 0, len(x.lines)); len(elsewhere) > 0 {
 		m.Cause, m.Lines = Moved, numbers(elsewhere)
 		return m
@@ -117,6 +130,110 @@ func (x text) miss(h Hook, p Place, wanted Lines, at []int, lo, hi int, body str
 		m.Candidates = wide
 	}
 	return m
+}
+
+// adopted gives the index at which the hook's own lines stand beside the anchored ones, or in
+// them, without fences; -1 when they do not.
+func (x text) adopted(p Place, first, last int, body string) int {
+	want := meaning(strings.Split(body, "\n"))
+	if len(want) == 0 {
+		return -1
+	}
+	var from, to int
+	switch p.Op {
+	case Before:
+		from, to = max(0, first-2*len(want)-2), first
+	case After:
+		from, to = last+1, min(len(x.lines), last+2*len(want)+3)
+	default:
+		return x.filledAt(p, body, first, last+1)
+	}
+	have := meaning(x.trimmed[from:to])
+	if len(have) < len(want) {
+		return -1
+	}
+	have, skipped := have[:len(want)], 0
+	if p.Op == Before {
+		all := meaning(x.trimmed[from:to])
+		skipped = len(all) - len(want)
+		have = all[skipped:]
+	}
+	if !slices.Equal(have, want) {
+		return -1
+	}
+	for i := from; i < to; i++ {
+		if len(meaning(x.trimmed[i:i+1])) == 0 {
+			continue
+		}
+		if skipped == 0 {
+			return i
+		}
+		skipped--
+	}
+	return -1
+}
+
+// filledAt gives the index of the line in [lo,hi) that reads as a replacement would make it, -1
+// when none does. Bodies of several lines are not looked for.
+func (x text) filledAt(p Place, body string, lo, hi int) int {
+	if p.Op != Replace || body == "" || strings.Contains(body, "\n") {
+		return -1
+	}
+	head, tail := SplitGap(body)
+	if strings.TrimSpace(head+tail) == "" {
+		return -1
+	}
+	for i := lo; i < hi; i++ {
+		if strings.Contains(x.lines[i], head+p.Fragment+tail) {
+			return i
+		}
+	}
+	return -1
+}
+
+// meaning gives the trimmed lines that are neither blank nor comments.
+func meaning(lines []string) []string {
+	var out []string
+	for _, l := range lines {
+		if s := strings.TrimSpace(l); s != "" && !isComment(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func isComment(trimmed string) bool {
+	return strings.HasPrefix(trimmed, "//") || strings.HasPrefix(trimmed, "/*") || strings.HasPrefix(trimmed, "*")
+}
+
+// gap is how many lines may have come between two anchored ones for them to count as the same.
+const gap = 5
+
+// apart gives the indexes at which the lines of an anchor stand in their order within [lo,hi),
+// no longer one after the other but near; nil when they do not, or do so at several places.
+func (x text) apart(wanted Lines, lo, hi int) []int {
+	if len(wanted) < 2 {
+		return nil
+	}
+	var found []int
+	for _, end := range x.matches(wanted[len(wanted)-1:], lo, hi) {
+		at := make([]int, len(wanted))
+		at[len(at)-1] = end
+		ok := true
+		for i := len(wanted) - 2; ok && i >= 0; i-- {
+			before := x.matches(wanted[i:i+1], max(lo, at[i+1]-gap-1), at[i+1])
+			if ok = len(before) > 0; ok {
+				at[i] = before[len(before)-1]
+			}
+		}
+		if ok && found != nil {
+			return nil
+		}
+		if ok {
+			found = at
+		}
+	}
+	return found
 }
 
 func (x text) fragmentMiss(h Hook, p Place, where []int, first int) *Miss {
@@ -168,7 +285,10 @@ func (x text) nearest(wanted Lines, lo, hi int) []Candidate {
 	for i := lo; i+len(wanted) <= hi && len(wanted) > 0; i++ {
 		sum := 0.0
 		for j, w := range wanted {
-			sum += likeness(w, x.trimmed[i+j])
+			if isComment(x.trimmed[i+j]) && !isComment(w) {
+				continue
+			}
+			sum += Likeness(w, x.trimmed[i+j])
 		}
 		if s := sum / float64(len(wanted)); s >= 0.3 {
 			all = append(all, Candidate{Line: i + 1, Similarity: s, Excerpt: Excerpt(x.trimmed[i])})
@@ -178,6 +298,21 @@ func (x text) nearest(wanted Lines, lo, hi int) []Candidate {
 	return all[:min(len(all), candidates)]
 }
 
+var modifiers = regexp.MustCompile(`^(?:(?:public|private|protected|static|final|abstract|override|implicit|lazy|sealed|synchronized)(?:\[\w+\])? )+`)
+
+// bare gives a declaration without its modifiers: those come and go.
+func bare(line string) string { return modifiers.ReplaceAllString(line, "") }
+
+// Likeness tells how much the beginning of a trimmed line is like an anchor, 0 to 1: 1 less the
+// edit distance over the anchor's length, with or without modifiers, whichever is more.
+func Likeness(anchor, line string) float64 {
+	plain := likeness(anchor, line)
+	if a, l := bare(anchor), bare(line); len(a) < len(anchor) || len(l) < len(line) {
+		return max(plain, likeness(a, l))
+	}
+	return plain
+}
+
 // likeness compares an anchor with the beginning of a line.
 func likeness(anchor, line string) float64 {
 	a, b := []rune(anchor), []rune(line)
@@ -185,6 +320,9 @@ func likeness(anchor, line string) float64 {
 	b = b[:min(len(b), len(a))]
 	if len(a) == 0 || len(b)*3 < len(a) {
 		return 0
+	}
+	if slices.Equal(a, b) {
+		return 1
 	}
 	row := make([]int, len(b)+1)
 	for j := range row {

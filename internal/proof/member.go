@@ -98,6 +98,13 @@ func memberAt(lines []string, at span) (member span, method bool) {
 	return span{start, extent(lines, start, indentOf(line(lines, start)))}, isMethod(line(lines, start))
 }
 
+// Member gives the first and last line (from 1) of the source member (method, field or
+// initialiser, by indentation) that encloses a line.
+func Member(lines []string, at int) (first, last int) {
+	m, _ := memberAt(lines, span{at, at})
+	return m.first, m.last
+}
+
 func isMethod(text string) bool {
 	return scalaMethod.MatchString(text) || javaMethod.MatchString(text)
 }
