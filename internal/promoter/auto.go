@@ -70,7 +70,11 @@ func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	scan, err := a.look(ctx)
+	scan, finished, err := a.look(ctx)
+	if finished {
+		// What was written just now is this scan's one action.
+		return a.Every, err
+	}
 	if err != nil {
 		a.Metrics.scanned(a.Operator.Now(), false)
 		return a.Every, a.skip(Skip{Broker: -1, Rule: observer.RuleUnknown, Reason: err.Error()})
@@ -100,68 +104,69 @@ func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
 }
 
 // look takes a scan: the lock, what is pending, the cluster, the files and the positions of
-// observers, which it records too.
-func (a *Auto) look(ctx context.Context) (Scan, error) {
+// observers, which it records too. Finished says that something pending was dealt with instead; its
+// error is then one that ends automatic promotion.
+func (a *Auto) look(ctx context.Context) (scan Scan, finished bool, err error) {
 	o := a.Operator
-	scan := Scan{At: o.Now()}
+	scan.At = o.Now()
 	if err := a.Lock.Check(ctx); err == nil {
 		scan.Locked = true
 	} else if !errors.Is(err, ErrNotHeld) {
 		o.Log.Warn("lock on the cluster", "error", err)
 	}
 	if scan.Locked && !a.DryRun && a.Rules.Enabled {
-		if err := a.finish(ctx); err != nil {
-			return scan, err
+		if finished, err := a.finish(ctx); finished || err != nil {
+			return scan, finished, err
 		}
 	}
-	var err error
 	if scan.Pending, err = o.Store.Pending(); err != nil {
-		return scan, err
+		return scan, false, err
 	}
 	if scan.View, err = o.View(ctx); err != nil {
-		return scan, err
+		return scan, false, err
 	}
 	a.cluster = scan.View.ClusterID
 	ids, refusals := scan.View.InForce()
 	if len(refusals) > 0 {
-		return scan, nil
+		return scan, false, nil
 	}
 	if scan.Positions, err = o.Kafka.Positions(ctx, observed(scan.View, ids), false); err != nil {
-		return scan, err
+		return scan, false, err
 	}
 	if err := o.Store.Record(scan.View, ids, scan.Positions, scan.View.At); err != nil {
-		return scan, err
+		return scan, false, err
 	}
 	recordings, err := o.Store.Recordings()
 	if err != nil {
-		return scan, err
+		return scan, false, err
 	}
 	scan.Lags = lags(recordings, scan.Positions, scan.View.At)
-	return scan, nil
+	return scan, false, nil
 }
 
-// finish writes what is pending on nodes that have come back.
-func (a *Auto) finish(ctx context.Context) error {
+// finish writes what is pending on nodes that have come back, and deals with what a kill has cut
+// off. It tells whether anything came of it; the error is then one that ends automatic promotion.
+func (a *Auto) finish(ctx context.Context) (bool, error) {
 	before, err := a.Operator.Store.Pending()
 	if err != nil || before == nil {
-		return err
+		return false, err
 	}
 	release, err := a.Operator.Store.Lock(ChangeLock)
 	if err != nil {
-		return nil // a person is at it
+		return false, nil // a person is at it
 	}
 	defer release()
 	left, err := a.Operator.Finish(ctx)
 	switch {
 	case errors.Is(err, ErrOvertaken):
-		return a.audit(AuditLine{Event: AuditOvertaken, Broker: -1, Reason: before.String(), Error: err.Error()})
+		return true, a.audit(AuditLine{Event: AuditOvertaken, Broker: -1, Reason: before.String(), Error: err.Error()})
 	case err != nil:
 		a.Operator.Log.Warn("pending list", "error", err)
 	}
-	if left == nil || len(left.Nodes) < len(before.Nodes) {
-		return a.audit(AuditLine{Event: AuditFinished, Broker: -1, Reason: before.String()})
+	if left == nil || len(left.Nodes) < len(before.Nodes) || left.Complete != before.Complete {
+		return true, a.audit(AuditLine{Event: AuditFinished, Broker: -1, Reason: before.String()})
 	}
-	return nil
+	return false, nil
 }
 
 // act does an action: it is stored and written down first, and the lock is asked for again right
@@ -254,3 +259,9 @@ func (a *Auto) load() (State, error) {
 }
 
 func (a *Auto) store(s State) error { return a.Operator.Store.save(autoFile, s) }
+
+// NoFence lets everybody act; it is for dry runs, which do not.
+type NoFence struct{}
+
+// Check gives no error.
+func (NoFence) Check(context.Context) error { return nil }

@@ -94,16 +94,37 @@ func (o *Operator) Finish(ctx context.Context) (*Pending, error) {
 	return p, errors.Join(append(errs, o.Store.save(pendingFile, p))...)
 }
 
-// resume finishes a distribution that was cut off: it writes the same list again, from the start.
+// resume deals with a distribution that was cut off. Where no file was written, or somebody has
+// written another list everywhere since, there is nothing to finish. A promotion is finished: it
+// loses nothing. A demotion is finished when it would still be allowed, and taken back otherwise.
 func (o *Operator) resume(ctx context.Context, v observer.View, p *Pending) (*Pending, error) {
-	o.Log.Info("a distribution was cut off and is done again", "list", p.List, "nodes", p.Nodes)
+	if ids, refusals := v.InForce(); len(refusals) == 0 && !slices.Equal(observer.With(ids), observer.With(p.List)) {
+		if err := o.Store.drop(pendingFile); err != nil {
+			return p, err
+		}
+		if slices.Equal(observer.With(ids), observer.With(p.Before)) {
+			o.Log.Info("a distribution was cut off before its first file", "list", p.List)
+			return nil, nil
+		}
+		return nil, fmt.Errorf("a distribution of %v was cut off, and every node has %v: %w", p.List, ids, ErrOvertaken)
+	}
 	for _, n := range v.Nodes {
 		have := observer.With(n.IDs)
 		if n.Known && !slices.Equal(have, observer.With(p.List)) && !slices.Equal(have, observer.With(p.Before)) {
-			return p, fmt.Errorf("a distribution of %v was cut off, and node %d has %v, expected %v or %v: %w; write the same list on all nodes and delete %s", p.List, n.ID, n.IDs, p.Before, p.List, ErrOvertaken, o.Store.Path(pendingFile))
+			return p, fmt.Errorf("a distribution of %v was cut off, and node %d has %v, expected %v or %v: write the same list on all nodes, then run this again", p.List, n.ID, n.IDs, p.Before, p.List)
 		}
 	}
-	if _, err := o.distribute(ctx, v, p.Change, p.Before, p.List, p.Undo...); err != nil {
+	change, before, list := p.Change, p.Before, p.List
+	if change == observer.Demote {
+		for _, b := range observer.Without(list, before...) {
+			if refusals := v.CheckDemotion(b, before, false); len(refusals) > 0 {
+				o.Log.Warn("a demotion was cut off and is taken back: it is not allowed any more", "broker", b, "refused", refusals[0].String())
+				change, before, list = observer.Promote, p.List, p.Before
+			}
+		}
+	}
+	o.Log.Info("a distribution was cut off and is done again", "list", list, "nodes", p.Nodes)
+	if _, err := o.distribute(ctx, v, change, before, list, p.Undo...); err != nil {
 		return p, err
 	}
 	return o.Store.Pending()
