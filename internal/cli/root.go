@@ -107,11 +107,15 @@ func commands(env *Env) []*cobra.Command {
 		newInstallCommand(env),
 		newRollbackCommand(env),
 		newDoctorCommand(env),
+		newStatusCommand(env),
+		newLagCommand(env),
+		newFileAgentCommand(env),
 		newImageCommand(env),
 		newPromoteCommand(env),
 		newDemoteCommand(env),
 		newElectCommand(env),
 		newPendingCommand(env),
+		newRecordCommand(env),
 		newLabCommand(env),
 	}
 }

@@ -25,7 +25,9 @@ import (
 // What a replica that does not lead tells of its own log, on upstream's own jars: there is no
 // hook in the way of these answers.
 
-func TestEachReplicaOf371ZooKeeperTellsItsOwnPosition(t *testing.T) { positions(t, "3.7.1", release.ZK) }
+func TestEachReplicaOf371ZooKeeperTellsItsOwnPosition(t *testing.T) {
+	positions(t, "3.7.1", release.ZK)
+}
 func TestEachReplicaOf371KRaftTellsItsOwnPosition(t *testing.T) {
 	positions(t, "3.7.1", release.KRaft)
 }
@@ -184,4 +186,3 @@ func produce(t *testing.T, ctx context.Context, c *lab.Cluster, topic string, n 
 		require.NoError(t, cl.ProduceSync(ctx, kgo.StringRecord(fmt.Sprint(i))).FirstErr())
 	}
 }
-

@@ -97,6 +97,28 @@ type Voter struct {
 	Fetched Value[time.Time] `json:"fetched"`
 }
 
+// fresh is how far a voter's last fetch may lie behind the newest one for it to count as
+// following. Followers fetch at least every half second.
+const fresh = 5 * time.Second
+
+// Following gives the voters that follow the leader, by the leader's own clock, and the leader.
+// Where fetch times are not told (before 3.5) that is the leader alone.
+func (q *Quorum) Following() []int32 {
+	var newest time.Time
+	for _, v := range q.Voters {
+		if v.Fetched.Known && v.Fetched.V.After(newest) {
+			newest = v.Fetched.V
+		}
+	}
+	var out []int32
+	for _, v := range q.Voters {
+		if v.ID == q.Leader || v.Fetched.Known && newest.Sub(v.Fetched.V) <= fresh {
+			out = append(out, v.ID)
+		}
+	}
+	return out
+}
+
 // Topic is a topic with its partitions.
 type Topic struct {
 	Name string `json:"name"`

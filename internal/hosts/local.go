@@ -33,7 +33,10 @@ func readLocal(path string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	if !info.Mode().IsRegular() {
+	switch {
+	case info.IsDir():
+		return File{}, errors.New("it is a directory")
+	case !info.Mode().IsRegular():
 		return File{}, errors.New("it is not a regular file")
 	}
 	content, err := io.ReadAll(io.LimitReader(f, observer.MaxBytes+1))

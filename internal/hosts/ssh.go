@@ -240,8 +240,26 @@ func (s *shell) proxy() (net.Conn, error) {
 		return nil, errors.Join(fmt.Errorf("ssh proxy: %w", err), ours.Close())
 	}
 	s.closer = append(s.closer, program{cmd})
-	return ours, nil
+	return proxied{ours, address(s.node.Address)}, nil
 }
+
+// proxied is a connection through a program; what it is told to connect to stands for its address.
+type proxied struct {
+	net.Conn
+	remote address
+}
+
+// RemoteAddr gives the node's address.
+func (p proxied) RemoteAddr() net.Addr { return p.remote }
+
+// address is a host as known_hosts looks for one.
+type address string
+
+// Network gives the name of the network.
+func (address) Network() string { return "tcp" }
+
+// String gives host and port; the port does not matter.
+func (a address) String() string { return net.JoinHostPort(string(a), "22") }
 
 // program ends with its whole process group.
 type program struct{ cmd *exec.Cmd }
