@@ -4,6 +4,8 @@ package kerneltest_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
 	"flag"
@@ -21,11 +23,15 @@ import (
 	"observer-patch/internal/jar"
 	"observer-patch/internal/maven"
 	"observer-patch/internal/maven/maventest"
+	"observer-patch/internal/patch"
 	"observer-patch/internal/toolchain"
 )
 
-// record keeps the results of runs, so that releases, modules and sides can run one at a time.
-var record = flag.String("record", "", "keep the results of upstream's tests in this folder, for -table")
+var (
+	// record keeps the results of runs, so that releases, modules and sides can run one at a time.
+	record = flag.String("record", "", "keep the results of upstream's tests in this folder")
+	table  = flag.String("table", "", "count what is in the -record folder into upstream-tests.md and .json of this folder")
+)
 
 // The two sides of the comparison.
 const (
@@ -47,6 +53,8 @@ type upstreamRun struct {
 	Module  string `json:"module"`
 	Side    string `json:"side"`
 	JDK     string `json:"jdk"`
+	// Diff is the SHA-256 of the patch, as in outputs.lock; empty on the release's own side.
+	Diff string `json:"diff,omitempty"`
 	// Classes has the tests of each class with their outcome: passed, failed or skipped.
 	Classes map[string][]upstreamCase `json:"classes"`
 }
@@ -79,6 +87,9 @@ func TestUpstreamsOwnTestsSeeNoDifferenceWhileThereIsNoFile(t *testing.T) {
 			}
 		})
 	}
+	if *table != "" {
+		writeTable(t, dir, *table)
+	}
 }
 
 // runUpstream runs the tests of a module on the release's own jars, or with the patched ones
@@ -88,9 +99,11 @@ func runUpstream(t *testing.T, version, module, side string) upstreamRun {
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Minute)
 	defer cancel()
 	k := &kernel{version: version, dir: t.TempDir()}
+	run := upstreamRun{Release: version, Module: module, Side: side}
 	if side == patchedSide {
 		var modules []build.Module
 		k, modules = overlay(ctx, t, version, "")
+		run.Diff = diffOf(t, modules)
 		for _, m := range modules {
 			at := slices.Index(k.classPath, m.Jar.Path)
 			require.GreaterOrEqual(t, at, 0, "%s is not on the class path", m.Jar.Path)
@@ -114,9 +127,23 @@ func runUpstream(t *testing.T, version, module, side string) upstreamRun {
 		k.jvm = append(k.jvm, "--add-opens=java.base/"+opened+"=ALL-UNNAMED") // as upstream's build does
 	}
 	output, _ := k.launch(ctx, t, []string{"--details=none", "--reports-dir=" + reports}, testClasses(ctx, t, version, module)...)
-	run := upstreamRun{Release: version, Module: module, Side: side, JDK: k.jdk.Version, Classes: readReports(t, reports)}
+	run.JDK, run.Classes = k.jdk.Version, readReports(t, reports)
 	require.NotEmpty(t, run.Classes, output)
 	return run
+}
+
+// diffOf gives the SHA-256 of the patch that modules were compiled from.
+func diffOf(t *testing.T, modules []build.Module) string {
+	t.Helper()
+	var tree patch.Tree
+	for _, m := range modules {
+		tree.Files = append(tree.Files, m.Files...)
+	}
+	slices.SortFunc(tree.Files, func(a, b patch.File) int { return strings.Compare(a.Path, b.Path) })
+	text, err := tree.Diff()
+	require.NoError(t, err)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // testClasses gives the names of a module's test classes that are run.
