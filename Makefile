@@ -9,7 +9,7 @@ GO = $(or $(GO_COMMAND),$(eval GO_COMMAND := $(shell ci/prerequisites))$(GO_COMM
 STAMP = -ldflags "-X main.stamp=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)"
 TOOL  = bin/observer-patch
 
-.PHONY: kafka test build lint vuln unit cluster-test matrix check lab bench upstream-tests mutation arm64 clean
+.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests mutation arm64 clean
 
 ## kafka: patched, proven jars of one release in dist/ (make kafka VERSION=4.1.0)
 kafka: build
@@ -49,6 +49,10 @@ matrix: build
 ## lab: the fault matrix on every leg; writes evidence/
 lab: build
 	ci/lab $(TOOL)
+
+## soak: random faults for half an hour (make soak VERSION=4.1.0 ARGS="--mode kraft --seconds 1800 --seed 7")
+soak: build
+	$(TOOL) lab run S16 --version $(VERSION) --seconds 1800 $(ARGS) --out dist/soak
 
 ## upstream-tests: upstream's own tests on patched and on own classes, without a file: the same results
 upstream-tests:

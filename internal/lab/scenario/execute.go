@@ -27,7 +27,7 @@ const Limit = 4 * time.Minute
 // whole tells whether the cluster was left as it was found.
 func (s Scenario) Execute(ctx context.Context, p Plan, c *cluster.Cluster, rec *history.Recorder, log *slog.Logger) (whole bool, err error) {
 	l := &Lab{Plan: p, Cluster: c, Rec: rec, Log: log.With("scenario", s.ID)}
-	bounded, cancel := context.WithTimeout(ctx, cmp.Or(s.Limit, Limit))
+	bounded, cancel := context.WithTimeout(ctx, cmp.Or(s.Limit, Limit)+time.Duration(p.Seconds)*time.Second)
 	defer cancel()
 	err = l.prepare(bounded)
 	if err == nil {
