@@ -5,10 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A broker that hangs, and keeps its connections, is what operators look at clusters for: it is
+// given up soon and the question goes to another one, several times before it fails.
+const (
+	requestTimeout = 8 * time.Second
+	requestRetries = 5
+	retryTimeout   = 50 * time.Second
 )
 
 // Client talks to a cluster. Close it.
@@ -22,9 +31,7 @@ func Connect(s Settings, log *slog.Logger) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An operator waits for the answer: a broker that does not answer is a finding, not something
-	// to try for minutes.
-	opts = append(opts, kgo.RequestRetries(3), kgo.RetryTimeout(retryTimeout), kgo.DisableClientMetrics())
+	opts = append(opts, kgo.RequestRetries(requestRetries), kgo.RetryTimeout(retryTimeout), kgo.DisableClientMetrics())
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, err

@@ -13,9 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// retryTimeout bounds how long one question is asked again and again.
-const retryTimeout = 20 * time.Second
-
 // Scope says how much of a cluster is looked at.
 type Scope struct {
 	// Topics are the names of topics; empty for all.

@@ -42,6 +42,8 @@ func start(t *testing.T, version string, mode release.Mode) (context.Context, *l
 	spec := lab.Spec{Mode: mode, Brokers: 3, Java: "java"}
 	if mode == release.KRaft {
 		spec.Controllers = 1
+	} else {
+		spec.First = 2 // the controller: neither the first that dies nor the one that hangs
 	}
 	for _, a := range maventest.Resolve(ctx, t, version, "lab/2.13", nil) {
 		spec.Classpath = append(spec.Classpath, a.Path)
@@ -110,7 +112,7 @@ func positions(t *testing.T, version string, mode release.Mode) {
 	// comes 3: alive, no leader, five records behind.
 	require.NoError(t, c.Node(3).Pause())
 	await := func(what string, cond func(*cluster.Partition) bool) {
-		require.NoError(t, c.Await(ctx, 90*time.Second, what, func(context.Context) error {
+		require.NoError(t, c.Await(ctx, 150*time.Second, what, func(context.Context) error {
 			_, p, err := look()
 			if err == nil && !cond(p) {
 				err = fmt.Errorf("leader %d, ISR %v", p.Leader, p.ISR)

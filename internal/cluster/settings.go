@@ -198,7 +198,7 @@ func (s Settings) fromProperties(p *properties, warn func(string)) ([]kgo.Opt, e
 	if err != nil {
 		return nil, err
 	}
-	request, err := millis(p, "request.timeout.ms", 30*time.Second)
+	request, err := millis(p, "request.timeout.ms", requestTimeout)
 	if err != nil {
 		return nil, err
 	}
