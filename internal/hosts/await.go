@@ -34,11 +34,16 @@ func Await(ctx context.Context, nodes []*Transport, content []byte, poll time.Du
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	said := ""
+	var left []Waiting
 	for {
-		left := waiting(ctx, nodes, content)
-		if len(left) == 0 {
+		looked := waiting(ctx, nodes, content)
+		if len(looked) == 0 {
 			return nil
 		}
+		if ctx.Err() != nil && left != nil {
+			return left // a look that is cut short says nothing of the nodes
+		}
+		left = looked
 		if now := fmt.Sprint(left); now != said && ctx.Err() == nil {
 			said = now
 			progress(left)
