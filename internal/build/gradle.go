@@ -177,7 +177,10 @@ func (g Gradle) explain(r toolchain.Result, err error) error {
 		return nil
 	}
 	var failed *toolchain.Failure
-	if !errors.As(err, &failed) {
+	switch {
+	case g.Limit > 0 && errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("upstream's build took longer than the limit of %s and was ended, its output is in %s: %w", g.Limit, g.Log, context.DeadlineExceeded)
+	case !errors.As(err, &failed):
 		return fmt.Errorf("%w; its output is in %s", err, g.Log)
 	}
 	text := r.Stderr

@@ -120,12 +120,12 @@ func TestAWrapperThatFailsIsToldWithTheEndOfItsOutput(t *testing.T) {
 
 func TestAWrapperThatHangsIsEndedByTheLimit(t *testing.T) {
 	w := wrapper(t, `trap '' TERM; echo $$ > pid; while :; do sleep 1; done`)
-	w.build.Limit = 400 * time.Millisecond
+	w.build.Limit = 3 * time.Second
 	began := time.Now()
 	_, err := w.run(t.Context())
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "its output is in "+w.build.Log)
-	assert.Less(t, time.Since(began), 4*toolchain.Grace)
+	require.ErrorContains(t, err, "took longer than the limit of 3s and was ended, its output is in "+w.build.Log)
+	assert.Less(t, time.Since(began), time.Minute)
 	w.gone("pid")
 }
 

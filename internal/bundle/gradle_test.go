@@ -30,7 +30,7 @@ const debianGradle = "gradle"
 
 // projectGradle runs Debian's Gradle, which is to fetch nothing, on JVMs that start fast.
 func projectGradle(t *testing.T, jdk toolchain.JDK) build.Gradle {
-	return build.Gradle{Program: debianGradle, JDK: jdk, Scala: "2.13", Offline: true, Limit: 5 * time.Minute,
+	return build.Gradle{Program: debianGradle, JDK: jdk, Scala: "2.13", Offline: true, Limit: 15 * time.Minute,
 		Log: filepath.Join(t.TempDir(), "gradle.log"), Environ: append(os.Environ(), "GRADLE_OPTS=-XX:TieredStopAtLevel=1")}
 }
 
@@ -186,7 +186,7 @@ func cancelledInATask(t *testing.T, s Spec) {
 	s.Gradle.Environ = append(s.Gradle.Environ, mark)
 	ended := make(chan error, 1)
 	go func() { _, err := Make(ctx, s, filepath.Join(parent, "x")); ended <- err }()
-	require.Eventually(t, func() bool { _, err := os.Stat(wait + ".there"); return err == nil }, 2*time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(wait + ".there"); return err == nil }, 10*time.Minute, 20*time.Millisecond)
 	during := marked(t, mark)
 	assert.Greater(t, len(during), 1, "a daemon beside the client")
 	cancel()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -96,7 +97,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	stdout, stderr := &tail{max: keep, line: c.Line, log: log}, &tail{max: keep, log: log}
 	cmd := exec.CommandContext(limited, c.Path, c.Args...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, c.Env, c.Stdin, stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = process()
 	var brood descendants
 	if c.Descendants {
 		brood = newDescendants()
@@ -110,6 +111,8 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 	}
 	cmd.WaitDelay = Grace
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return Result{}, fmt.Errorf("start %s: %w", c.Path, err)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -114,10 +116,35 @@ func TestCancelEndsTheWholeProcessGroup(t *testing.T) {
 
 func TestTimeLimitEndsTheWholeProcessGroup(t *testing.T) {
 	c, pids := family(t, false)
-	c.Timeout = 300 * time.Millisecond
+	c.Timeout = 3 * time.Second
 	_, err := Run(context.Background(), c)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "after its time limit of 300ms")
+	require.ErrorContains(t, err, "after its time limit of 3s")
+	requireGone(t, pids)
+}
+
+// A child of the test program runs a command, which tells its id, and is killed.
+func TestMain(m *testing.M) {
+	if file := os.Getenv("TOOLCHAIN_TEST_PIDS"); file != "" {
+		_, err := Run(context.Background(), sh(`echo $$ $$ > "$1.new"; mv "$1.new" "$1"; while :; do sleep 1; done`, file))
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func TestACommandDiesWithTheToolThatIsKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // other systems have no such signal, and nothing is promised for them
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	pids := filepath.Join(t.TempDir(), "pids")
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), "TOOLCHAIN_TEST_PIDS="+pids)
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool { _, err := os.Stat(pids); return err == nil }, 10*time.Second, 5*time.Millisecond)
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
 	requireGone(t, pids)
 }
 
