@@ -20,6 +20,7 @@ type imageFlags struct {
 	out, tag, push string
 	platforms      []string
 	registry       image.Registry
+	dryRun         bool
 	format         string
 }
 
@@ -29,6 +30,7 @@ func (i *imageFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&i.tag, "tag", "", "reference name in the layout's index.json, e.g. 4.1.0-observer")
 	f.StringVar(&i.push, "push", "", "registry reference (host[:port]/name:tag) to send the images to")
 	f.StringSliceVar(&i.platforms, "platform", []string{"linux/amd64", "linux/arm64"}, "platforms to make images for")
+	f.BoolVar(&i.dryRun, "dry-run", false, "check everything and print the digests, write and send nothing")
 	f.BoolVar(&i.registry.Insecure, "insecure", false, "talk plain HTTP to registries; not needed for loopback addresses")
 	formatFlag(cmd, &i.format)
 }
@@ -37,7 +39,7 @@ func (i *imageFlags) check() error {
 	if err := checkFormat(i.format); err != nil {
 		return err
 	}
-	if i.out == "" && i.push == "" {
+	if i.out == "" && i.push == "" && !i.dryRun {
 		return exit.With(exit.Usage, errors.New("nowhere to put the image: expected --out DIR, --push REF, or both"))
 	}
 	if i.out != "" {
@@ -48,12 +50,12 @@ func (i *imageFlags) check() error {
 
 // finish writes, pushes and prints a result.
 func (i *imageFlags) finish(ctx context.Context, env *Env, r *image.Result) error {
-	if i.out != "" {
+	if i.out != "" && !i.dryRun {
 		if err := r.Write(i.out, i.tag); err != nil {
 			return err
 		}
 	}
-	if i.push != "" {
+	if i.push != "" && !i.dryRun {
 		at, err := r.Push(ctx, i.push, i.registry)
 		if err != nil {
 			return err

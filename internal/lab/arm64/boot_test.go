@@ -49,7 +49,12 @@ func TestAPatchedBrokerOnARM64LoadsItsNativeLibraries(t *testing.T) {
 		{"narrow, 4 KiB pages", small, narrow, narrowLibraries, "The libraries' LOAD segments say that they are aligned to 4 KiB. With 4 KiB pages that makes no difference: they are sound.", false},
 		{"narrow, 64 KiB pages", large, narrow, narrowLibraries, "The same libraries with 64 KiB pages: the loader has to refuse them. So the pages of the second run really were of 64 KiB.", true},
 	} {
-		run := boot(ctx, t, c.name, c.jvm, c.classpath, c.libraries)
+		pairs := Pairs()
+		if c.control != "" {
+			// One codec each, so that what fails is that codec's: the producers' is Java's own.
+			pairs = slices.DeleteFunc(pairs, func(p Pair) bool { return p.From != "gzip" })
+		}
+		run := boot(ctx, t, c.name, c.jvm, c.classpath, c.libraries, pairs)
 		run.Control = c.control
 		report.Runs = append(report.Runs, run)
 		require.Equal(t, "aarch64", run.JVM.Arch)

@@ -46,7 +46,7 @@ func TestTheARM64ImageUnpackedBootsItsBroker(t *testing.T) {
 	}
 	libraries, err := Libraries(classpath)
 	require.NoError(t, err)
-	run := boot(ctx, t, "from the image", machine(ctx, t, 65536), classpath, libraries)
+	run := boot(ctx, t, "from the image", machine(ctx, t, 65536), classpath, libraries, Pairs())
 	require.Equal(t, "aarch64", run.JVM.Arch)
 	require.Empty(t, run.Failed())
 	require.Empty(t, Missing(run.Libraries))

@@ -1,6 +1,7 @@
 package arm64
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
@@ -51,19 +52,27 @@ func Libraries(classpath []string) ([]Library, error) {
 	return out, nil
 }
 
-// Mapped gives the files in the text of a /proc/PID/maps (proc(5)), each once; those whose
-// name is gone are left out.
-func Mapped(maps string) []string {
-	var out []string
+// Mapping is a file that a process has mapped.
+type Mapping struct {
+	Name string
+	// Range is the first mapped range of addresses, by which the kernel gives the file also when
+	// its name is gone.
+	Range string
+}
+
+// Mapped gives the files in the text of a /proc/PID/maps (proc(5)), each once. zstd-jni deletes its
+// library as soon as it is loaded: such a file is mapped all the same.
+func Mapped(maps string) []Mapping {
+	var out []Mapping
 	for line := range strings.Lines(maps) {
 		// address perms offset dev inode pathname; the name may contain blanks.
 		fields := strings.Fields(line)
 		if len(fields) < 6 || !strings.HasPrefix(fields[5], "/") {
 			continue
 		}
-		name := strings.TrimRight(line[strings.Index(line, fields[5]):], "\n")
-		if !strings.HasSuffix(name, " (deleted)") && !slices.Contains(out, name) {
-			out = append(out, name)
+		name := strings.TrimSuffix(strings.TrimRight(line[strings.Index(line, fields[5]):], "\n"), " (deleted)")
+		if !slices.ContainsFunc(out, func(m Mapping) bool { return m.Name == name }) {
+			out = append(out, Mapping{Name: name, Range: fields[0]})
 		}
 	}
 	return out
@@ -79,26 +88,24 @@ func Loaded(pid int, libraries []Library) ([]Library, error) {
 	out := slices.Clone(libraries)
 	jvm := false
 	for _, file := range Mapped(string(maps)) {
-		if !strings.HasSuffix(file, ".so") {
+		if !strings.HasSuffix(file.Name, ".so") {
 			continue
 		}
-		content, err := os.ReadFile(file)
+		// Root only: the name is not enough where the file is deleted.
+		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/map_files/%s", pid, file.Range))
 		if err != nil {
-			return nil, fmt.Errorf("mapped file: %w", err)
+			return nil, fmt.Errorf("mapped file %s: %w", file.Name, err)
 		}
 		sum := sha256.Sum256(content)
 		for i := range out {
 			out[i].Loaded = out[i].Loaded || out[i].SHA256 == hex.EncodeToString(sum[:])
 		}
-		if filepath.Base(file) == "libjvm.so" {
-			f, err := elf.Open(file)
+		if filepath.Base(file.Name) == "libjvm.so" {
+			f, err := elf.NewFile(bytes.NewReader(content))
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
+				return nil, fmt.Errorf("%s: %w", file.Name, err)
 			}
 			jvm = f.Machine == elf.EM_AARCH64
-			if err := f.Close(); err != nil {
-				return nil, err
-			}
 		}
 	}
 	if !jvm {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMappedGivesFilesThatAreStillThere(t *testing.T) {
-	require.Equal(t, []string{"/usr/lib/a.so", "/tmp/with blanks/b.so"}, Mapped(`55e0-55e1 r--p 00000000 fd:00 1 /usr/lib/a.so
+func TestMappedGivesEachFileOnceAlsoADeletedOne(t *testing.T) {
+	require.Equal(t, []Mapping{{"/usr/lib/a.so", "55e0-55e1"}, {"/tmp/with blanks/b.so", "7f01-7f02"}, {"/tmp/c.so", "7f02-7f03"}}, Mapped(`55e0-55e1 r--p 00000000 fd:00 1 /usr/lib/a.so
 55e1-55e2 r-xp 00001000 fd:00 1 /usr/lib/a.so
 7f00-7f01 rw-p 00000000 00:00 0
 7f01-7f02 r--p 00000000 fd:00 2                          /tmp/with blanks/b.so

@@ -84,8 +84,8 @@ func machine(ctx context.Context, t *testing.T, pageSize int) JVM {
 	return j
 }
 
-// boot starts one combined node of those jars on the JVM, has it recompress every pair, and says what it loaded.
-func boot(ctx context.Context, t *testing.T, name string, j JVM, classpath []string, libraries []Library) Run {
+// boot starts one combined node of those jars on the JVM, has it recompress the pairs, and says what it loaded.
+func boot(ctx context.Context, t *testing.T, name string, j JVM, classpath []string, libraries []Library, pairs []Pair) Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -93,7 +93,7 @@ func boot(ctx context.Context, t *testing.T, name string, j JVM, classpath []str
 	script, temp := filepath.Join(dir, "java"), filepath.Join(dir, "tmp")
 	require.NoError(t, os.Mkdir(temp, 0o755))
 	require.NoError(t, j.Script(script, temp))
-	run := Run{Name: name, Pairs: Pairs()}
+	run := Run{Name: name, Pairs: pairs}
 	var err error
 	run.JVM, err = Ask(ctx, script)
 	require.NoError(t, err)

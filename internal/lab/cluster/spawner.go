@@ -1,13 +1,8 @@
 package cluster
 
 import (
-	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // spawner starts processes from one operating system thread that lives as long as the cluster.
@@ -37,24 +32,10 @@ func newSpawner() (*spawner, error) {
 	return s, nil
 }
 
-// dropFileOverride takes from future children the right to read what file modes forbid. Without
-// it a lab that runs as root could not show what an unreadable identity file does.
-func dropFileOverride() error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	for _, c := range []uintptr{unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH} {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
-			return fmt.Errorf("drop capability %d from the bounding set: %w", c, err)
-		}
-	}
-	return nil
-}
-
 // start starts cmd in its own process group, so that Ctrl-C at a terminal reaches only the lab,
 // and has the kernel kill it when the lab dies.
 func (s *spawner) start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = childAttributes()
 	result := make(chan error)
 	s.work <- func() { result <- cmd.Start() }
 	return <-result
