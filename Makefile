@@ -9,7 +9,7 @@ GO = $(or $(GO_COMMAND),$(eval GO_COMMAND := $(shell ci/prerequisites))$(GO_COMM
 STAMP = -ldflags "-X main.stamp=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)"
 TOOL  = bin/observer-patch
 
-.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests mutation arm64 clean
+.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests mutation arm64 release clean
 
 ## kafka: patched, proven jars of one release in dist/ (make kafka VERSION=4.1.0)
 kafka: build
@@ -70,6 +70,10 @@ arm64: build
 ## bench: how long check, build and verify take, measured in one run
 bench: build
 	ci/bench $(TOOL)
+
+## release: static binaries, parts lists, manual pages, completions and Debian packages of the last commit, built twice and compared
+release:
+	ci/release-build "$(GO)" dist/release
 
 clean:
 	rm -rf bin dist

@@ -22,6 +22,9 @@ func Run(ctx context.Context, env *Env, args []string) int {
 	return exit.Code(err)
 }
 
+// Commands gives the whole tree of commands, for manual pages and completions.
+func Commands(env *Env) *cobra.Command { return newRoot(env) }
+
 func newRoot(env *Env) *cobra.Command {
 	var logLevel string
 	root := &cobra.Command{
@@ -111,6 +114,7 @@ func commands(env *Env) []*cobra.Command {
 		newLagCommand(env),
 		newFileAgentCommand(env),
 		newImageCommand(env),
+		newVersionCommand(env),
 		newPromoteCommand(env),
 		newDemoteCommand(env),
 		newElectCommand(env),
