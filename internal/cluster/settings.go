@@ -29,10 +29,11 @@ type Settings struct {
 
 // Named is a cluster in the file of contexts.
 type Named struct {
-	Bootstrap     []string `yaml:"bootstrap-servers"`
-	CommandConfig string   `yaml:"command-config"`
-	Inventory     string   `yaml:"inventory"`
-	ClusterID     string   `yaml:"cluster-id"`
+	// Bootstrap are host:port of some brokers, with commas between them.
+	Bootstrap     string `yaml:"bootstrap-servers"`
+	CommandConfig string `yaml:"command-config"`
+	Inventory     string `yaml:"inventory"`
+	ClusterID     string `yaml:"cluster-id"`
 }
 
 // Contexts is the file of named clusters.
@@ -137,7 +138,7 @@ func Resolve(flags Settings, context string, getenv func(string) string) (Settin
 		return s, fmt.Errorf("no context %q in %s, which has [%s]", context, path, strings.Join(names, ", "))
 	}
 	if len(s.Bootstrap) == 0 {
-		s.Bootstrap = n.Bootstrap
+		s.Bootstrap = splitList(n.Bootstrap)
 	}
 	if s.CommandConfig == "" {
 		s.CommandConfig = n.CommandConfig
