@@ -19,6 +19,7 @@ import (
 
 	"observer-patch/internal/install"
 	"observer-patch/internal/install/installtest"
+	"observer-patch/internal/mounttest"
 )
 
 // The environment of a child that installs or rolls back and may kill itself on the way.
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childDoes) != "" {
 		os.Exit(child())
 	}
-	os.Exit(m.Run())
+	os.Exit(mounttest.Main(m))
 }
 
 // child does the work as a process of its own and prints how many nanoseconds it took.
@@ -181,7 +182,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	s := newSite(t)
 	before := s.snapshot()
 	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	t.Cleanup(func() { t.Logf("the moments were drawn with seed %d", seed) })
 	random := rand.New(rand.NewPCG(seed, 0))
 	for _, does := range []string{"install", "rollback"} {
 		var takes time.Duration

@@ -12,38 +12,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"observer-patch/internal/exit"
 	"observer-patch/internal/install"
 	"observer-patch/internal/install/installtest"
+	"observer-patch/internal/mounttest"
 )
-
-// mounted gives a folder on a file system of its own in memory. Only root may mount.
-func mounted(t *testing.T, size string) string {
-	t.Helper()
-	require.Zero(t, os.Geteuid(), "this test mounts a file system: run as root")
-	dir := t.TempDir()
-	require.NoError(t, unix.Mount("observer-patch-test", dir, "tmpfs", 0, "size="+size))
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
-	return dir
-}
 
 // However little space is left, an install works or leaves the home as it was, and a rollback
 // of an installed one works or can be tried again.
 func TestFullDisk(t *testing.T) {
-	dir := mounted(t, "4m")
+	dir := mounttest.Tmpfs(t, "4m")
 	s := siteIn(t, dir)
 	before := s.snapshot()
 	filler := filepath.Join(dir, "filler")
-	leave := func(bytes int64) {
-		require.NoError(t, os.RemoveAll(filler))
-		var st unix.Statfs_t
-		require.NoError(t, unix.Statfs(dir, &st))
-		size := int64(st.Bavail)*st.Bsize - bytes
-		require.Positive(t, size)
-		require.NoError(t, os.WriteFile(filler, make([]byte, size), 0o600))
-	}
+	leave := func(bytes int64) { mounttest.Fill(t, dir, filler, bytes) }
 	full, works := 0, 0
 	for left := int64(0); works == 0; left += 24 << 10 {
 		leave(left)
@@ -70,20 +53,19 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestReadOnlyHome(t *testing.T) {
-	dir := mounted(t, "8m")
+	dir := mounttest.Tmpfs(t, "8m")
 	s := siteIn(t, dir)
 	before := s.snapshot()
-	readOnly := func(flag uintptr) { require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|flag, "")) }
-	readOnly(unix.MS_RDONLY)
+	mounttest.Writable(t, dir, false)
 	require.ErrorIs(t, s.install(), syscall.EROFS)
 	require.Equal(t, before, s.snapshot())
-	readOnly(0)
+	mounttest.Writable(t, dir, true)
 	require.NoError(t, s.install())
-	readOnly(unix.MS_RDONLY)
+	mounttest.Writable(t, dir, false)
 	require.ErrorIs(t, s.rollback(), syscall.EROFS)
 	require.Equal(t, s.change, s.libs())
 	assert.True(t, s.examine("").Healthy(), "doctor needs no writing")
-	readOnly(0)
+	mounttest.Writable(t, dir, true)
 	require.NoError(t, s.rollback())
 	require.Equal(t, before, s.snapshot())
 }
@@ -110,7 +92,7 @@ func (s *site) asNobody(does string) (string, error) {
 }
 
 func TestNoPermission(t *testing.T) {
-	dir := mounted(t, "64m") // whose root everybody can reach
+	dir := mounttest.Tmpfs(t, "64m") // whose root everybody can reach
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
 	s := siteIn(t, dir)
 	require.NoError(t, os.Chmod(s.lib(installtest.Core), 0o644))
@@ -159,7 +141,7 @@ func TestNoPermission(t *testing.T) {
 }
 
 func TestDoctorAsksTheBrokersUser(t *testing.T) {
-	dir := mounted(t, "8m")
+	dir := mounttest.Tmpfs(t, "8m")
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
 	s := siteIn(t, dir)
 	require.NoError(t, s.install())

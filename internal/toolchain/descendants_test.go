@@ -48,7 +48,7 @@ func TestADaemonInASessionOfItsOwnIsEndedToo(t *testing.T) {
 			}
 			ended := make(chan end, 1)
 			go func() { r, err := Run(ctx, command); ended <- end{r, err} }()
-			require.Eventually(t, func() bool { _, err := os.Stat(pids); return err == nil }, 5*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { _, err := os.Stat(pids); return err == nil }, time.Minute, 5*time.Millisecond)
 			if c.cancel {
 				cancel()
 			}
