@@ -59,12 +59,15 @@ type eye struct {
 	events  []history.Event // edits and moves, in order of time
 	targets map[partition][]int32
 	terms   map[partition]term
-	// excused is until when a broker was rightly in the ISR: it sat as the leader, or all targets were marked.
+	// last is the ISR when the partition was last seen with a leader.
+	last map[partition][]int32
+	// excused is until when a broker was rightly in the ISR: it sat as the leader, or all targets were
+	// marked, or it was in the ISR when the partition lost its leader, without whom no ISR changes.
 	excused map[place]float64
 }
 
 func newEye(h history.History) (*eye, int) {
-	e := &eye{force: newForce(), targets: map[partition][]int32{}, terms: map[partition]term{}, excused: map[place]float64{}}
+	e := &eye{force: newForce(), targets: map[partition][]int32{}, terms: map[partition]term{}, last: map[partition][]int32{}, excused: map[place]float64{}}
 	edits := 0
 	for _, v := range h {
 		if v.Edit != nil {
@@ -101,8 +104,11 @@ func (e *eye) see(s history.Sample) bool {
 	}
 	target := e.targets[p]
 	has := sync(s.Replicas) && (len(target) == 0 || sync(target))
+	if s.Leader >= 0 {
+		e.last[p] = s.ISR
+	}
 	for id := range e.force.since {
-		if !has || e.sitting(p, id) {
+		if !has || e.sitting(p, id) || s.Leader < 0 && slices.Contains(e.last[p], id) {
 			e.excused[place{p, id}] = s.At
 		}
 	}
@@ -151,7 +157,7 @@ func Observers(h history.History, topic string, window float64) []Finding {
 		p := partition{s.Topic, s.ID}
 		for _, id := range slices.Sorted(maps.Keys(e.force.since)) {
 			since := e.since(p, id)
-			if s.From <= since+window || e.sitting(p, id) {
+			if s.From <= since+window || e.excused[place{p, id}] == s.At {
 				continue
 			}
 			if s.InISR(id) {

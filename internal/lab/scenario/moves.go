@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -132,10 +133,21 @@ func (l *Lab) Roll(ctx context.Context, name string, observers []int32, nodes ..
 		}
 		l.Log.Info("restarted", "node", id, "jars", name)
 		l.Rec.Record(history.Event{Jars: &history.Jars{Node: id, Name: name}})
-		if n.IsBroker() {
-			if err := l.UntilWhole(ctx, time.Minute, observers...); err != nil {
+		if !n.IsBroker() {
+			err = l.Cluster.Await(ctx, time.Minute, "a controller is active", func(ctx context.Context) error {
+				c, err := l.Cluster.ActiveController(ctx)
+				if err == nil && c < 0 {
+					err = errors.New("none yet")
+				}
+				return err
+			})
+			if err != nil {
 				return err
 			}
+			continue
+		}
+		if err := l.UntilWhole(ctx, time.Minute, observers...); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -17,8 +17,8 @@ func moved(t *testing.T, end map[int32][]int32, left int32, lone ...int32) *stor
 			s.mark(movingMark, id, 0, "")
 		}
 	}
-	s.move(cancelling, 3, 2, 4).mark(movingMark, cancelling, 1, "").move(cancelling).mark(movingMark, cancelling, 0, "")
-	s.move(marking, 1, 3, 4).mark(movingMark, marking, 1, "").move(marking, 1, 3, 4).mark(resubmitted, marking, 0, "")
+	s.move(cancelling, 3, 2, 4, 5).mark(movingMark, cancelling, 1, "").move(cancelling).mark(movingMark, cancelling, 0, "")
+	s.move(marking, 1, 3, 4, 5).mark(movingMark, marking, 1, "").move(marking, 1, 3, 4, 5).mark(resubmitted, marking, 0, "")
 	s.mark(movingMark, marking, 0, "")
 	if len(lone) > 0 {
 		s.sees(part(marking, 1, lone...))
@@ -42,7 +42,7 @@ func TestS9FindsAMoveThatDoesNotEndAsItShould(t *testing.T) {
 	only(t, full(moved(t, nil, -1)))
 	only(t, full(moved(t, nil, moving)), "moving a sync replica completes", "moving a sync replica was seen")
 	only(t, full(moved(t, map[int32][]int32{adding: {1, 2, 3}}, -1)), "adding an observer completes")
-	only(t, full(moved(t, map[int32][]int32{cancelling: {3, 2, 4}}, -1)), "cancelling completes")
+	only(t, full(moved(t, map[int32][]int32{cancelling: {3, 2, 4, 5}}, -1)), "cancelling completes")
 	only(t, full(moved(t, map[int32][]int32{marking: {1, 2, 3, 4}}, -1)), "marking in mid-move completes")
 	only(t, full(moved(t, nil, -1, 4)), "the ISR always has a sync replica")
 }
@@ -56,7 +56,7 @@ func TestS9UnderBaseShowsTheTrap(t *testing.T) {
 				s.mark(movingMark, id, 0, "")
 			}
 		}
-		s.marked(5)
+		s.marked()
 		if !early {
 			s.mark(movingMark, adding, 0, "").mark(movingMark, moving, 0, "")
 		}

@@ -23,17 +23,12 @@ func brokerError(code int16, message *string) error {
 // there membership of the ISR decides who is exempt; a follower exempts itself whenever a fetch
 // has brought it level.
 func (l *Lab) throttle(ctx context.Context, bytesPerSecond int) error {
-	return l.throttleOnly(ctx, bytesPerSecond, "*")
-}
-
-// throttleOnly limits what goes to some replicas, a list of partition:broker.
-func (l *Lab) throttleOnly(ctx context.Context, bytesPerSecond int, replicas string) error {
 	adm, err := l.Cluster.Admin()
 	if err != nil {
 		return err
 	}
 	rate := kadm.AlterConfig{Op: kadm.SetConfig, Name: "leader.replication.throttled.rate", Value: kadm.StringPtr(strconv.Itoa(bytesPerSecond))}
-	all := kadm.AlterConfig{Op: kadm.SetConfig, Name: "leader.replication.throttled.replicas", Value: kadm.StringPtr(replicas)}
+	all := kadm.AlterConfig{Op: kadm.SetConfig, Name: "leader.replication.throttled.replicas", Value: kadm.StringPtr("*")}
 	if bytesPerSecond == 0 {
 		rate.Op, rate.Value = kadm.DeleteConfig, nil
 		all.Op, all.Value = kadm.DeleteConfig, nil

@@ -37,7 +37,7 @@ func s10() Scenario {
 		Base:   "KRaft: a partition whose ISR shrinks to the marked leader goes offline, although that leader lives, and stays so until a preferred election after the id is taken out",
 		// A marked leader is an observer by its bare id there, so it is neither to lead nor to be in the ISR.
 		BaseBreaks: []string{check.NoneLeads, check.OutOfISR},
-		Assignment: [][]int32{{1, 2, 3, 4}, {1, 2, 4}, {1, 3, 4}},
+		Assignment: [][]int32{{1, 2, 3}, {1, 2, 4}, {1, 3, 4}},
 		Run:        runS10,
 		Judge:      judgeS10,
 	}

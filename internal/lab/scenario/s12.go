@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"observer-patch/internal/lab/check"
@@ -35,17 +34,12 @@ func runS12(ctx context.Context, l *Lab) error {
 	if err != nil {
 		return err
 	}
-	var slow []string
-	for _, id := range l.partitions() {
-		slow = append(slow, fmt.Sprintf("%d:%d", id, Spare))
-	}
-	if err := l.throttleOnly(ctx, 5000, strings.Join(slow, ",")); err != nil {
+	// Frozen, and thawed when there is nobody left to catch up from: a throttle would slow both.
+	freeze := fault.Pause{Node: Spare}
+	if err := l.Inject(ctx, freeze); err != nil {
 		return err
 	}
-	if err := l.UntilEach(ctx, 60*time.Second, "one observer is 400 records behind", func(p history.Partition) bool {
-		end, ok := p.LEO[Spare]
-		return ok && p.HW-end >= 400
-	}); err != nil {
+	if err := l.untilWritten(ctx, 400); err != nil {
 		return err
 	}
 	load.Stop()
@@ -61,6 +55,9 @@ func runS12(ctx context.Context, l *Lab) error {
 	if err := l.UntilEach(ctx, 60*time.Second, "no partition has a leader", func(p history.Partition) bool { return p.Leader < 0 }); err != nil {
 		return err
 	}
+	if err := l.Heal(ctx, freeze); err != nil {
+		return err
+	}
 	l.Rec.Mark(leaderless, 0, "")
 	best, rest, err := l.choose(ctx)
 	if err != nil {
@@ -70,9 +67,6 @@ func runS12(ctx context.Context, l *Lab) error {
 		return err
 	}
 	if err := l.promoteAlone(ctx, best, rest); err != nil {
-		return err
-	}
-	if err := l.throttle(ctx, 0); err != nil {
 		return err
 	}
 	if err := l.Heal(ctx, kill); err != nil {
@@ -91,8 +85,18 @@ func runS12(ctx context.Context, l *Lab) error {
 
 // choose records the log ends of both observers and gives the one that has more, and the other.
 func (l *Lab) choose(ctx context.Context) (best, rest int32, err error) {
-	v, err := l.View(ctx)
-	if err != nil {
+	var v history.View
+	if err := l.Until(ctx, 20*time.Second, "both observers tell their log ends", func(now history.View) error {
+		for _, p := range now.Partitions {
+			for _, id := range l.Plan.Observers {
+				if _, ok := p.LEO[id]; !ok {
+					return fmt.Errorf("%s-%d: nothing from %d", p.Topic, p.ID, id)
+				}
+			}
+		}
+		v = now
+		return nil
+	}); err != nil {
 		return 0, 0, err
 	}
 	sum := map[int32]int64{}

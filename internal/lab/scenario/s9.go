@@ -27,8 +27,8 @@ const resubmitted = "resubmitted"
 
 // s9Start and s9Moves are assignments before and after, by partition. Brokers 4 and 5 are marked.
 var (
-	s9Start = [][]int32{{1, 2, 3}, {1, 2, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 4}, {1, 2, 4}, {1, 2, 4}}
-	s9Moves = map[int32][]int32{adding: {1, 2, 3, 4}, moving: {3, 2, 4}, removing: {1, 2, 3}, shrinking: {1, 2, 4}, replacing: {1, 2, 5}, marking: {1, 3, 4}}
+	s9Start = [][]int32{{1, 2, 3, 4}, {1, 2, 4, 5}, {1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 4, 5}, {1, 2, 4, 5}}
+	s9Moves = map[int32][]int32{adding: {1, 2, 3, 4, 5}, moving: {3, 2, 4, 5}, removing: {1, 2, 3}, shrinking: {1, 2, 4}, replacing: {1, 2, 3, 5}, marking: {1, 3, 4, 5}}
 )
 
 // s9 reassigns partitions that have an observer, in every way.
@@ -36,7 +36,7 @@ func s9() Scenario {
 	return Scenario{
 		ID: "S9", Title: "reassign partitions that have an observer",
 		Expect: "adding and removing an observer, moving and removing a sync replica, replacing an observer in two steps, cancelling: all complete; marking a new replica in mid-move completes with the sync target that is left",
-		Base:   "a move of a partition with an observer does not complete until the observer is promoted (3.6, 3.7 and 4.3 in KRaft mode: adding one does not)",
+		Base:   "a move of a partition with an observer does not complete until the observers are promoted (3.6, 3.7 and 4.3 in KRaft mode: adding one does not)",
 		Layout: five, Observers: []int32{Observer, Spare}, Assignment: s9Start,
 		Run: func(ctx context.Context, l *Lab) error {
 			if _, err := l.LoadAt(ctx, Rate/4); err != nil {
@@ -45,7 +45,7 @@ func s9() Scenario {
 			if l.Plan.Set == release.Base {
 				return l.stuck(ctx)
 			}
-			first := map[int32][]int32{replacing: {1, 2, 4, 5}}
+			first := map[int32][]int32{replacing: {1, 2, 3, 4, 5}}
 			for _, id := range []int32{adding, moving, removing, shrinking} {
 				first[id] = s9Moves[id]
 			}
@@ -83,7 +83,7 @@ func (l *Lab) interrupted(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := l.Reassign(ctx, map[int32][]int32{cancelling: {3, 2, 4}, marking: s9Moves[marking]}); err != nil {
+	if err := l.Reassign(ctx, map[int32][]int32{cancelling: {3, 2, 4, 5}, marking: s9Moves[marking]}); err != nil {
 		return err
 	}
 	if err := l.Reassign(ctx, map[int32][]int32{cancelling: nil}); err != nil {
@@ -125,7 +125,7 @@ func (l *Lab) stuck(ctx context.Context) error {
 		return err
 	}
 	if err := l.UntilEach(ctx, 40*time.Second, "the new replicas have caught up", func(p history.Partition) bool {
-		fresh := map[int32]int32{adding: Observer, moving: 3}[p.ID]
+		fresh := map[int32]int32{adding: Spare, moving: 3}[p.ID]
 		return fresh == 0 || p.HW >= 0 && p.LEO[fresh] >= p.HW && (p.ID != moving || slices.Contains(p.ISR, fresh))
 	}); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (l *Lab) stuck(ctx context.Context) error {
 	if _, err := l.moving(ctx); err != nil {
 		return err
 	}
-	if err := l.Promote(Spare); err != nil {
+	if err := l.Promote(); err != nil {
 		return err
 	}
 	if err := l.UntilMoved(ctx, 40*time.Second, adding, moving); err != nil {
