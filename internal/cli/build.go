@@ -194,11 +194,16 @@ func (b *buildFlags) spec(ctx context.Context, env *Env, p *patch.Plan, tree *so
 }
 
 // prepare brings artifacts and JDK into a spec.
-func prepare(ctx context.Context, env *Env, s *bundle.Spec, src *sourceFlags, c *compilerFlags) (err error) {
+func prepare(ctx context.Context, env *Env, s *bundle.Spec, src *sourceFlags, c *compilerFlags) error {
 	lock, err := readLock(env)
 	if err != nil {
 		return err
 	}
+	return prepareLocked(ctx, env, lock, s, src, c)
+}
+
+// prepareLocked is prepare with a lock that may not be the tool's own.
+func prepareLocked(ctx context.Context, env *Env, lock *release.Lock, s *bundle.Spec, src *sourceFlags, c *compilerFlags) (err error) {
 	version := s.Target.Release.String()
 	locked := lock.Releases[version]
 	if locked == nil {

@@ -107,6 +107,8 @@ func commands(env *Env) []*cobra.Command {
 		newVerifyCommand(env),
 		newRebuildCommand(env),
 		newLockCommand(env),
+		newSentinelCommand(env),
+		newAnchorsCommand(env),
 		newInstallCommand(env),
 		newRollbackCommand(env),
 		newDoctorCommand(env),

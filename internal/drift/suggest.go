@@ -142,7 +142,7 @@ func (c *Change) headers() [][]anchor.Lines {
 // says something first.
 func prefixes(text string) []string {
 	var out []string
-	for i := 1; i < len(text); i++ {
+	for i := 1; i < min(len(text), longest); i++ {
 		if i >= 8 && strings.ContainsRune(" (.,=", rune(text[i])) {
 			end := i
 			if text[i] == '(' {
@@ -151,8 +151,14 @@ func prefixes(text string) []string {
 			out = append(out, strings.TrimRight(text[:end], " "))
 		}
 	}
-	return append(out, text)
+	if len(text) <= longest {
+		out = append(out, text)
+	}
+	return out
 }
+
+// longest is the most that is taken of a line: an anchor identifies a place, and is no copy of it.
+const longest = 60
 
 // locate finds a place in a source, as the hook's only one.
 func locate(h anchor.Hook, p anchor.Place, s Source) (line int, once bool) {

@@ -21,11 +21,14 @@ import (
 	"observer-patch/internal/exit"
 )
 
-// GitSpec names one tag of a repository.
+// GitSpec names one tag or one state of a branch of a repository.
 type GitSpec struct {
 	// URL is any URL or path that git can clone.
 	URL string
 	Tag string
+	// Branch is taken instead of a tag. A branch moves, so Commit must be what it is at now,
+	// whole, as ListRefs gives it.
+	Branch string
 	// Commit is what the tag has to stand for, whole or its beginning; empty when not known.
 	Commit string
 	// Cache is the folder below which clones are kept.
@@ -41,13 +44,21 @@ type GitSpec struct {
 // and a complete one is used again. A commit other than the expected one is exit code 4.
 func Git(ctx context.Context, s GitSpec) (*Tree, error) {
 	name := sha256.Sum256([]byte(s.URL))
-	dir := filepath.Join(s.Cache, "git", hex.EncodeToString(name[:8])+"-"+filepath.Base(s.Tag))
+	ref, what := plumbing.NewTagReferenceName(s.Tag), "tag "+s.Tag
+	key := filepath.Base(s.Tag)
+	if s.Branch != "" {
+		if len(s.Commit) != 40 {
+			return nil, fmt.Errorf("branch %s of %s: expected the whole commit that it is at, found %q", s.Branch, redacted(s.URL), s.Commit)
+		}
+		ref, what, key = plumbing.NewBranchReferenceName(s.Branch), "branch "+s.Branch, s.Commit
+	}
+	dir := filepath.Join(s.Cache, "git", hex.EncodeToString(name[:8])+"-"+key)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if s.Offline {
-			return nil, fmt.Errorf("tag %s of %s is not in the cache, and --offline forbids to clone it", s.Tag, redacted(s.URL))
+			return nil, fmt.Errorf("%s of %s is not in the cache, and --offline forbids to clone it", what, redacted(s.URL))
 		}
-		if err := clone(ctx, s, dir); err != nil {
-			return nil, fmt.Errorf("clone tag %s of %s: %w", s.Tag, redacted(s.URL), err)
+		if err := clone(ctx, s, ref, dir); err != nil {
+			return nil, fmt.Errorf("clone %s of %s: %w", what, redacted(s.URL), err)
 		}
 	} else if err != nil {
 		return nil, err
@@ -56,18 +67,21 @@ func Git(ctx context.Context, s GitSpec) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cached clone %s: %w; remove the folder to clone again", dir, err)
 	}
-	hash, err := repo.ResolveRevision(plumbing.Revision(plumbing.NewTagReferenceName(s.Tag) + "^{commit}"))
+	hash, err := repo.ResolveRevision(plumbing.Revision(ref + "^{commit}"))
 	if err != nil {
-		return nil, fmt.Errorf("tag %s in the cached clone %s: %w; remove the folder to clone again", s.Tag, dir, err)
+		return nil, fmt.Errorf("%s in the cached clone %s: %w; remove the folder to clone again", what, dir, err)
 	}
 	if !strings.HasPrefix(hash.String(), s.Commit) {
+		if s.Branch != "" {
+			return nil, errors.Join(fmt.Errorf("%s of %s moved to %s while it was fetched, expected %s; try again", what, redacted(s.URL), hash, s.Commit), os.RemoveAll(dir))
+		}
 		return nil, exit.With(exit.Proof, fmt.Errorf("tag %s of %s is commit %s, expected %s; the tag was moved, or this is not upstream", s.Tag, redacted(s.URL), hash, s.Commit))
 	}
 	commit, err := repo.CommitObject(*hash)
 	if err != nil {
 		return nil, fmt.Errorf("commit %s in %s: %w", hash, dir, err)
 	}
-	t := &Tree{Origin: "git " + redacted(s.URL) + " " + s.Tag, Commit: hash.String()}
+	t := &Tree{Origin: "git " + redacted(s.URL) + " " + s.Tag + s.Branch, Commit: hash.String()}
 	files, err := gitFiles(repo, commit, t)
 	if err != nil {
 		return nil, fmt.Errorf("read commit %s in %s: %w", hash, dir, err)
@@ -77,7 +91,7 @@ func Git(ctx context.Context, s GitSpec) (*Tree, error) {
 	return t, nil
 }
 
-func clone(ctx context.Context, s GitSpec, dir string) (err error) {
+func clone(ctx context.Context, s GitSpec, ref plumbing.ReferenceName, dir string) (err error) {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
@@ -88,7 +102,7 @@ func clone(ctx context.Context, s GitSpec, dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	_, err = git.PlainCloneContext(ctx, tmp, true, &git.CloneOptions{
-		URL: s.URL, ReferenceName: plumbing.NewTagReferenceName(s.Tag),
+		URL: s.URL, ReferenceName: ref,
 		SingleBranch: true, Depth: 1, Tags: git.NoTags, Progress: s.Progress,
 	})
 	if err = errors.Join(err, ctx.Err()); err != nil {
