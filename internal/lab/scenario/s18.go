@@ -70,6 +70,10 @@ func runS18(ctx context.Context, l *Lab) error {
 		if err := l.UntilMoved(ctx, 30*time.Second, 0); err != nil {
 			return err
 		}
+		// 4 is an observer of it again from now on; a leader that dies meanwhile evicts nobody.
+		if err := l.UntilWhole(ctx, 30*time.Second, l.Plan.Observers...); err != nil {
+			return err
+		}
 	}
 	kill := fault.Kill{Nodes: []int32{3}}
 	if err := l.Inject(ctx, kill); err != nil {
