@@ -146,6 +146,7 @@ func positions(t *testing.T, version string, mode release.Mode) {
 	}))
 	assert.Equal(t, cluster.Position{Broker: 3, LogEnd: cluster.Known[int64](10), LogStart: cluster.Known[int64](0), LastEpoch: cluster.Known(first)}, p.Position(3))
 	assert.False(t, p.HighWatermark.Known)
+	assert.True(t, p.ELR.Known, "where there is no such feature there are none")
 	assert.False(t, p.Position(2).LogEnd.Known, "a dead broker's log is not known, and not 0")
 
 	// Why the epoch comes from the batch itself.
@@ -162,7 +163,11 @@ func positions(t *testing.T, version string, mode release.Mode) {
 	listed := resp.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
 	t.Logf("%s %s: last batch of 3 has epoch %d; ListOffsets says offset %d, epoch %d; the partition's epoch is %d", version, mode, first, listed.Offset, listed.LeaderEpoch, p.LeaderEpoch)
 	assert.EqualValues(t, 10, listed.Offset)
-	assert.NotEqual(t, first, listed.LeaderEpoch, "ListOffsets names the partition's epoch, not that of the last batch")
+	if mode == release.KRaft {
+		assert.Equal(t, p.LeaderEpoch, listed.LeaderEpoch, "ListOffsets names the partition's epoch, not that of the last batch")
+	} else { // a ZooKeeper broker hears of a new epoch only with a new leader
+		assert.Less(t, listed.LeaderEpoch, p.LeaderEpoch)
+	}
 
 	ends := kmsg.NewPtrOffsetForLeaderEpochRequest()
 	ends.ReplicaID = -2
