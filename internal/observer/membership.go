@@ -125,3 +125,19 @@ func (s View) Touched(broker int32) []string {
 func noMajority() Refusal {
 	return Refusal{Rule: RuleNoMajority, Reason: "no active controller with a majority of the quorum answers", Do: "bring the controllers back: nothing can be elected or committed without them"}
 }
+
+// Crowded says which topics have so few sync replicas beside their observers that the loss of one
+// stops writes: automatic placement has put a replica on an observer (trap 7). One line a topic.
+func (v View) Crowded(ids []int32) []string {
+	var out []string
+	said := map[string]bool{}
+	for _, p := range v.Partitions {
+		observers := p.Observers(ids)
+		sync := len(without(p.Replicas, observers...))
+		if p.Error == "" && !said[p.Topic] && len(observers) > 0 && p.MinISR > 1 && sync <= p.EffectiveMinISR() {
+			said[p.Topic] = true
+			out = append(out, fmt.Sprintf("%s: %d of its replicas %v are observers %v: with %d sync replicas and min.insync.replicas %d the loss of one stops writes", p, len(observers), p.Replicas, observers, sync, p.EffectiveMinISR()))
+		}
+	}
+	return out
+}

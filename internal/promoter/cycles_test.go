@@ -46,10 +46,21 @@ type world struct {
 func newWorld(t *testing.T, seed uint64) *world {
 	m := newModel(ids(1, 2, 3, 4, 5), ids(4, 5), part("t", 1, ids(1, 2, 3, 4), ids(1, 2, 3)), part("u", 2, ids(2, 3, 1, 5, 4), ids(1, 2, 3)))
 	m.step = 10 * time.Millisecond
-	store, err := OpenStore(t.TempDir(), "c")
+	dir := memory(t)
+	store, err := OpenStore(dir, "c")
 	require.NoError(t, err)
-	return &world{model: m, t: t, random: rand.New(rand.NewPCG(seed, 8)), store: store, audit: filepath.Join(t.TempDir(), "audit"), locked: true,
+	return &world{model: m, t: t, random: rand.New(rand.NewPCG(seed, 8)), store: store, audit: filepath.Join(dir, "audit"), locked: true,
 		ours: map[int32]bool{}, lastOurs: map[int32]time.Time{}, touched: map[int32]time.Time{}, wellSince: map[int32]time.Time{}, stats: map[string]int{}}
+}
+
+// memory gives a folder where a sync costs nothing, if there is one: thousands are made here.
+func memory(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "observer-patch-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 // Check is the lock on the cluster.
@@ -66,7 +77,9 @@ func (w *world) auto() *Auto {
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _ = audit.Close() })
 	o := &Operator{Kafka: w.model, Files: w.model, Store: w.store, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: func() time.Time { return w.now }, Poll: time.Millisecond, Who: "auto"}
-	return &Auto{Operator: o, Rules: enabled(), Lock: w, Audit: audit, Metrics: &Metrics{}, Every: 10 * time.Second, Limit: 2 * time.Second}
+	r := enabled()
+	r.Cooldown, r.Hold = time.Minute, 2*time.Minute // shorter, so that more happens
+	return &Auto{Operator: o, Rules: r, Lock: w, Audit: audit, Metrics: &Metrics{}, Every: 10 * time.Second, Limit: 2 * time.Second}
 }
 
 // under tells whether a partition has fewer sync members than its minimum of 2.
@@ -89,11 +102,11 @@ func (w *world) judge(before, after []int32) {
 	gone, come := observer.Without(before, after...), observer.Without(after, before...)
 	require.Equal(w.t, 1, len(gone)+len(come), "one broker at a time: %v -> %v", before, after)
 	for _, b := range gone {
-		w.stats["promotions"]++
+		w.count("promotions")
 		last, again := w.lastOurs[b]
-		require.True(w.t, w.resumes || !again || w.now.Sub(last) >= 299*time.Second, "promoted again within the cooldown")
-		if at, ok := w.touched[b]; ok {
-			require.GreaterOrEqual(w.t, w.now.Sub(at), 59*time.Minute, "against a person")
+		require.True(w.t, w.resumes || !again || w.now.Sub(last) >= 59*time.Second, "promoted again within the cooldown")
+		if at, ok := w.touched[b]; ok && !w.resumes {
+			require.GreaterOrEqual(w.t, w.now.Sub(at), 119*time.Second, "against a person")
 		}
 		reason := false
 		for _, p := range w.parts {
@@ -101,13 +114,17 @@ func (w *world) judge(before, after []int32) {
 				continue
 			}
 			reason = true
+			if w.resumes {
+				continue
+			}
 			require.GreaterOrEqual(w.t, w.ends[p.String()][b].End, w.hw[p.String()], "%s: %d lags", p, b)
 		}
-		require.True(w.t, reason, "nothing is under its minimum")
+		// What is finished or taken back after a crash had its reason before.
+		require.True(w.t, reason || w.resumes, "nothing is under its minimum")
 		w.ours[b], w.lastOurs[b] = true, w.now
 	}
 	for _, b := range come {
-		w.stats["demotions"]++
+		w.count("demotions")
 		require.True(w.t, w.ours[b], "demotes %d, which it did not promote", b)
 		for _, p := range w.parts {
 			if slices.Contains(p.Replicas, b) {
@@ -118,6 +135,13 @@ func (w *world) judge(before, after []int32) {
 		since, ok := w.wellSince[b]
 		// What is finished after a crash was checked before it.
 		require.True(w.t, w.resumes || ok && w.now.Sub(since) >= 5*time.Second, "demoted after %v of being well", w.now.Sub(since))
+	}
+}
+
+// count counts what a scan began; what is finished after a crash was counted before it.
+func (w *world) count(what string) {
+	if !w.resumes {
+		w.stats[what]++
 	}
 }
 
@@ -145,30 +169,28 @@ func (w *world) happen() {
 	brokers := ids(1, 2, 3, 4, 5)
 	b := brokers[w.random.IntN(len(brokers))]
 	switch w.random.IntN(12) {
-	case 0, 1, 2:
-		if len(w.live) > 2 && b != 1 { // 1 keeps a leader alive most of the time
-			w.kill(b)
-		}
-	case 3:
+	case 0, 1:
+		w.kill(2, 3) // 1 is under its minimum alone
+	case 2:
 		w.kill(b)
-	case 4, 5, 6:
+	case 3, 4:
 		w.start(b)
-	case 7:
+	case 5, 6, 7:
 		w.start(brokers...)
 	case 8: // an observer falls behind, or catches up
 		p := w.parts[w.random.IntN(len(w.parts))]
-		end := w.hw[p.String()] - int64(w.random.IntN(2))*50
+		end := w.hw[p.String()] - 50*max(0, int64(w.random.IntN(4))-2)
 		for _, o := range []int32{4, 5} {
 			if slices.Contains(w.marked(), o) && slices.Contains(p.Replicas, o) {
 				w.at(p, o, 1, end)
 			}
 		}
 	case 9:
-		w.majority = w.random.IntN(3) > 0
+		w.majority = w.random.IntN(20) > 0
 	case 10:
-		w.locked = w.random.IntN(3) > 0
+		w.locked = w.random.IntN(20) > 0
 	case 11: // a person changes the mark of 4 or 5
-		if w.random.IntN(4) > 0 {
+		if w.random.IntN(12) > 0 {
 			return
 		}
 		o := int32(4 + w.random.IntN(2))
@@ -190,19 +212,19 @@ func (w *world) happen() {
 
 func TestTwoHundredRandomCyclesWithoutAWrongAction(t *testing.T) {
 	total := map[string]int{}
-	for seed := range uint64(4) {
+	for seed := range uint64(10) {
 		w := newWorld(t, seed)
 		for range 200 {
 			w.cycle()
 		}
+		w.compareWithAudit()
 		for k, v := range w.stats {
 			total[k] += v
 		}
-		w.compareWithAudit()
 	}
 	t.Log(total)
 	for _, k := range []string{"promotions", "demotions", "crashes", "by a person"} {
-		require.Greater(t, total[k], 20, "%s: the cycles show nothing without them", k)
+		require.Greater(t, total[k], 10, "%s: the cycles show nothing without them", k)
 	}
 }
 
@@ -218,11 +240,11 @@ func (w *world) cycle() {
 	require.NoError(w.t, err)
 	w.resumes = pending != nil && !pending.Complete
 	dieAt, events := -1, 0
-	if w.random.IntN(5) == 0 {
+	if w.random.IntN(2) == 0 {
 		dieAt = w.random.IntN(9)
 	}
 	var dead func()
-	var current []int32
+	current := ids(-1) // no list yet
 	w.before = func(e string) error {
 		if dead != nil {
 			return nil // a ghost: nothing it does counts

@@ -64,6 +64,9 @@ func (o *Operator) Finish(ctx context.Context) (*Pending, error) {
 	if err != nil {
 		return p, err
 	}
+	if !v.Majority {
+		return p, errors.New("no active controller with a majority of the quorum answers: what is pending stays so")
+	}
 	if !p.Complete {
 		return o.resume(ctx, v, p)
 	}

@@ -1,0 +1,164 @@
+package promoter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"observer-patch/internal/observer"
+)
+
+// The settings of replication throttles (KIP-73).
+const (
+	leaderRate       = "leader.replication.throttled.rate"
+	followerRate     = "follower.replication.throttled.rate"
+	leaderReplicas   = "leader.replication.throttled.replicas"
+	followerReplicas = "follower.replication.throttled.replicas"
+)
+
+// Throttled gives the brokers and topics that have a throttle of their own now.
+func (c *Connection) Throttled(ctx context.Context, brokers []int32, topics []string) ([]string, error) {
+	if len(brokers)+len(topics) == 0 {
+		return nil, nil
+	}
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	ask := func(kind kmsg.ConfigResourceType, name string, settings ...string) {
+		r := kmsg.NewDescribeConfigsRequestResource()
+		r.ResourceType, r.ResourceName, r.ConfigNames = kind, name, settings
+		req.Resources = append(req.Resources, r)
+	}
+	for _, b := range brokers {
+		ask(kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(b)), leaderRate, followerRate)
+	}
+	for _, t := range topics {
+		ask(kmsg.ConfigResourceTypeTopic, t, leaderReplicas, followerReplicas)
+	}
+	r, err := c.Client.Request(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, res := range r.(*kmsg.DescribeConfigsResponse).Resources {
+		if err := kerr.ErrorForCode(res.ErrorCode); err != nil {
+			return nil, fmt.Errorf("%s: %w", res.ResourceName, err)
+		}
+		for _, s := range res.Configs {
+			own := s.Source == kmsg.ConfigSourceDynamicTopicConfig || s.Source == kmsg.ConfigSourceDynamicBrokerConfig || s.Source == kmsg.ConfigSourceDynamicDefaultBrokerConfig
+			if own && s.Value != nil && *s.Value != "" {
+				out = append(out, fmt.Sprintf("%s %s: %s=%s", strings.ToLower(res.ResourceType.String()), res.ResourceName, s.Name, *s.Value))
+			}
+		}
+	}
+	return out, nil
+}
+
+// SetThrottle sets the rates and the throttled replicas.
+func (c *Connection) SetThrottle(ctx context.Context, t Throttle) error {
+	rate := strconv.FormatInt(t.Rate, 10)
+	return c.alter(ctx, t, func(kind kmsg.ConfigResourceType, name string) map[string]*string {
+		if kind == kmsg.ConfigResourceTypeBroker {
+			return map[string]*string{leaderRate: &rate, followerRate: &rate}
+		}
+		l, f := strings.Join(t.Leaders[name], ","), strings.Join(t.Followers[name], ",")
+		return map[string]*string{leaderReplicas: &l, followerReplicas: &f}
+	})
+}
+
+// ClearThrottle removes what SetThrottle has set; a topic that is gone meanwhile has none.
+func (c *Connection) ClearThrottle(ctx context.Context, t Throttle) error {
+	err := c.alter(ctx, t, func(kind kmsg.ConfigResourceType, _ string) map[string]*string {
+		if kind == kmsg.ConfigResourceTypeBroker {
+			return map[string]*string{leaderRate: nil, followerRate: nil}
+		}
+		return map[string]*string{leaderReplicas: nil, followerReplicas: nil}
+	})
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return nil
+	}
+	return err
+}
+
+// alter changes settings of the throttle's brokers and topics; nil deletes one. It needs
+// ALTER_CONFIGS on the cluster and on the topics.
+func (c *Connection) alter(ctx context.Context, t Throttle, settings func(kmsg.ConfigResourceType, string) map[string]*string) error {
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	add := func(kind kmsg.ConfigResourceType, name string) {
+		r := kmsg.NewIncrementalAlterConfigsRequestResource()
+		r.ResourceType, r.ResourceName = kind, name
+		for setting, value := range settings(kind, name) {
+			s := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+			s.Name, s.Value = setting, value
+			if value == nil {
+				s.Op = kmsg.IncrementalAlterConfigOpDelete
+			}
+			r.Configs = append(r.Configs, s)
+		}
+		req.Resources = append(req.Resources, r)
+	}
+	for _, b := range t.Brokers {
+		add(kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(b)))
+	}
+	for _, topic := range t.Topics() {
+		add(kmsg.ConfigResourceTypeTopic, topic)
+	}
+	r, err := c.Client.Request(ctx, req)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, res := range r.(*kmsg.IncrementalAlterConfigsResponse).Resources {
+		if err := kerr.ErrorForCode(res.ErrorCode); err != nil {
+			if res.ErrorMessage != nil {
+				err = fmt.Errorf("%w: %s", err, *res.ErrorMessage)
+			}
+			errs = append(errs, fmt.Errorf("%s: %w", res.ResourceName, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Sizes gives the bytes of each partition's log on its leader, by topic-partition; what is not
+// answered is missing. It needs DESCRIBE on the cluster.
+func (c *Connection) Sizes(ctx context.Context, parts []observer.Partition) map[string]int64 {
+	byLeader := map[int32][]observer.Partition{}
+	for _, p := range parts {
+		if p.Leader != observer.NoLeader {
+			byLeader[p.Leader] = append(byLeader[p.Leader], p)
+		}
+	}
+	out := map[string]int64{}
+	for leader, led := range byLeader {
+		req := kmsg.NewPtrDescribeLogDirsRequest()
+		topics := map[string]int{}
+		for _, p := range led {
+			i, ok := topics[p.Topic]
+			if !ok {
+				t := kmsg.NewDescribeLogDirsRequestTopic()
+				t.Topic = p.Topic
+				req.Topics = append(req.Topics, t)
+				i = len(req.Topics) - 1
+				topics[p.Topic] = i
+			}
+			req.Topics[i].Partitions = append(req.Topics[i].Partitions, p.ID)
+		}
+		r, err := c.Client.Ask(ctx, leader, req)
+		if err != nil {
+			continue
+		}
+		for _, d := range r.(*kmsg.DescribeLogDirsResponse).Dirs {
+			for _, t := range d.Topics {
+				for _, p := range t.Partitions {
+					if !p.IsFuture {
+						out[key(t.Topic, p.Partition)] += p.Size
+					}
+				}
+			}
+		}
+	}
+	return out
+}
