@@ -122,6 +122,8 @@ func commands(env *Env) []*cobra.Command {
 		newElectCommand(env),
 		newPendingCommand(env),
 		newRecordCommand(env),
+		newAutoCommand(env),
+		newPlanCommand(env),
 		newLabCommand(env),
 	}
 }
