@@ -69,7 +69,7 @@ arm64: build
 
 ## bench: how long check, build and verify take, measured in one run
 bench: build
-	ci/bench $(TOOL)
+	ci/bench $(TOOL) $(GO)
 
 ## release: static binaries, parts lists, manual pages, completions and Debian packages of the last commit, built twice and compared
 release:

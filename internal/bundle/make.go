@@ -41,8 +41,12 @@ type Spec struct {
 	// CacheDir keeps unpatched compilations and locks.
 	CacheDir string
 	NoProof  bool
-	// Tool is the version of this tool.
-	Tool string
+	// Tool is the version of this tool, or of the one that made the bundle which is verified by
+	// Verifier.
+	Tool, Verifier string
+	// Recovered is set when Tree is a bundle's own diff, because its hooks are those of another
+	// version of the tool.
+	Recovered bool
 	// SignKey signs the sums when it is not empty.
 	SignKey string
 	// Outputs are the locked results.

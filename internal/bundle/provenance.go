@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"observer-patch/internal/exit"
 	"observer-patch/internal/maven"
 	"observer-patch/internal/release"
 )
@@ -117,13 +118,13 @@ func (c Contents) provenance() ([]byte, error) {
 	return writeJSON(s)
 }
 
-// ReadProvenance reads a bundle's provenance and refuses one of another kind.
+// ReadProvenance reads a bundle's provenance and refuses one of another kind, with exit code 4.
 func ReadProvenance(data []byte) (Statement, error) {
 	var s Statement
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&s); err != nil {
-		return Statement{}, fmt.Errorf("%s: %w", ProvenanceFile, err)
+		return Statement{}, exit.With(exit.Proof, fmt.Errorf("%s: %w", ProvenanceFile, err))
 	}
 	d := s.Predicate.BuildDefinition
 	kind := overlayType
@@ -132,7 +133,7 @@ func ReadProvenance(data []byte) (Statement, error) {
 	}
 	for _, c := range [][3]string{{"_type", s.Type, statementType}, {"predicateType", s.PredicateType, predicateType}, {"buildType", d.BuildType, kind}} {
 		if c[1] != c[2] {
-			return Statement{}, fmt.Errorf("%s: expected %s %q, found %q", ProvenanceFile, c[0], c[2], c[1])
+			return Statement{}, exit.With(exit.Proof, fmt.Errorf("%s: expected %s %q, found %q", ProvenanceFile, c[0], c[2], c[1]))
 		}
 	}
 	return s, nil

@@ -39,7 +39,8 @@ func Read(dir string) (Statement, error) {
 
 // Verify proves the jars of a bundle again: it compiles the files of its patch unpatched and
 // patched, and holds the jars in dir against the release's. The bundle's own proof must say
-// the same. What does not hold is exit code 4.
+// the same, and every document must be what target, jars and proof give. What does not hold
+// is exit code 4.
 func Verify(ctx context.Context, s Spec, dir string) (*proof.Verdict, error) {
 	skipped := s.NoProof
 	s.NoProof = false
@@ -58,7 +59,7 @@ func Verify(ctx context.Context, s Spec, dir string) (*proof.Verdict, error) {
 	if err := saysTheSame(dir, skipped, v); err != nil {
 		return nil, err
 	}
-	return v, nil
+	return v, s.regenerated(dir, skipped, modules, v)
 }
 
 // Whole compiles every module of the patch whole, with the patch, and compares each class
@@ -120,6 +121,7 @@ func unpatchedTree(t patch.Tree) patch.Tree {
 // wholeProblems says, by entry, which classes are not those of the jar.
 func wholeProblems(j *jar.Jar, out build.Output) (map[string]string, error) {
 	problems := map[string]string{}
+	var pairs []classfile.Pair
 	for _, entry := range slices.Sorted(maps.Keys(out.Classes)) {
 		if !j.Has(entry) {
 			problems[entry] = entry + " is not in the bundle's jar"
@@ -129,11 +131,14 @@ func wholeProblems(j *jar.Jar, out build.Output) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		r, err := classfile.Compare(ours, out.Classes[entry])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", entry, err)
-		}
-		if r.Level > classfile.Idioms {
+		pairs = append(pairs, classfile.Pair{Name: entry, A: ours, B: out.Classes[entry]})
+	}
+	results, err := classfile.CompareAll(pairs)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range results {
+		if entry := pairs[i].Name; r.Level > classfile.Idioms {
 			problems[entry] = fmt.Sprintf("%s is %s\n%s", entry, r.Level, strings.Join(r.Diff, "\n"))
 		}
 	}

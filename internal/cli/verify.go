@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"observer-patch/internal/anchor"
 	"observer-patch/internal/bundle"
+	"observer-patch/internal/maven"
 	"observer-patch/internal/patch"
 	"observer-patch/internal/source"
 )
@@ -45,7 +48,8 @@ func newVerifyCommand(env *Env) *cobra.Command {
 		Use:   "verify DIST",
 		Short: "Prove a bundle again, from the release's jars and sources",
 		Long: `Check SHA256SUMS, compile the files of the bundle's patch again with and without it, and
-hold the bundle's jars against the release's: only the hooks may have changed.
+hold the bundle's jars against the release's: only the hooks may have changed. Every document
+is written again from target, jars and proof, and has to be the bundle's to the byte.
 
 With --kafka-home the jars of a Kafka installation are compared as well, by class content
 where digests differ. With --whole each module is compiled whole and compared class by class.
@@ -91,6 +95,11 @@ func (v *verifyFlags) run(ctx context.Context, env *Env, dir string) ([]checked,
 			return err
 		}
 		say("proof", verdict.Level.String())
+		if s.Recovered {
+			say("documents", "as this tool writes them; CHANGES.md and PROOF.md were not compared, as they name hooks of another version of the tool")
+		} else {
+			say("documents", "as this tool writes them")
+		}
 		if v.home != "" {
 			list, err := bundle.CompareHome(s, dir, v.home)
 			for _, j := range list {
@@ -143,37 +152,64 @@ func withBundle(ctx context.Context, env *Env, dir string, src *sourceFlags, c *
 	}
 	s := bundle.Spec{Target: t, Foreign: d.External.Patch != "", Diff: text, Origin: tree.Origin, Upstream: tree.FS, NoProof: d.External.Proof == "skipped", Backend: d.Internal.Backend,
 		Tool: statement.Tool(), Getenv: os.Getenv, Progress: func(what string) { env.Log.Debug(what, "bundle", dir) }}
-	if s.Tree, err = treeOf(env, s, tree, d.Internal.HooksSHA256); err != nil {
+	s.Verifier = env.Version
+	if s.Tree, s.Recovered, err = treeOf(env, s, tree, d.Internal.HooksSHA256); err != nil {
 		return err
 	}
 	if err := prepare(ctx, env, &s, src, c); err != nil {
 		return err
 	}
+	if s.Sources, err = sourcesOf(env, s, d.ResolvedDependencies); err != nil {
+		return err
+	}
 	return work(s, tree)
 }
 
-func treeOf(env *Env, s bundle.Spec, tree *source.Tree, hooks string) (patch.Tree, error) {
+// sourcesOf gives the locked sources jars of a release when a bundle says that it was made from
+// those; it may be verified from git all the same. They are named only, not fetched.
+func sourcesOf(env *Env, s bundle.Spec, dependencies []bundle.Resource) ([]maven.Artifact, error) {
+	if !slices.ContainsFunc(dependencies, func(r bundle.Resource) bool { return strings.Contains(r.URI, "classifier=sources") }) {
+		return nil, nil
+	}
+	lock, err := readLock(env)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := lock.Artifacts(s.Target.Release.String(), "source")
+	if err != nil {
+		return nil, err
+	}
+	var list []maven.Artifact
+	for _, a := range locked {
+		list = append(list, maven.Artifact{Coordinates: a.Coordinates, SHA256: a.SHA256})
+	}
+	return list, nil
+}
+
+// treeOf gives the patch of a bundle, and whether it had to be taken from the bundle's diff
+// though hooks of ours made it.
+func treeOf(env *Env, s bundle.Spec, tree *source.Tree, hooks string) (t patch.Tree, recovered bool, err error) {
 	if !s.Foreign {
 		catalog, err := anchor.ReadCatalog(env.Data)
 		if err != nil {
-			return patch.Tree{}, fmt.Errorf("the catalog of hooks has mistakes:\n%w", err)
+			return patch.Tree{}, false, fmt.Errorf("the catalog of hooks has mistakes:\n%w", err)
 		}
 		p, err := patch.Make(tree.FS, catalog, s.Target)
 		if err != nil {
-			return patch.Tree{}, err
+			return patch.Tree{}, false, err
 		}
 		same, err := bundle.HooksAre(p.Tree, hooks)
 		if err != nil {
-			return patch.Tree{}, err
+			return patch.Tree{}, false, err
 		}
 		if p.Err() == nil && same {
-			return p.Tree, nil
+			return p.Tree, false, nil
 		}
 		env.Log.Warn("the bundle's hooks are not those of this tool; working from the bundle's own diff", "target", s.Target.String())
 	}
-	t, err := patch.ApplyDiff(tree.FS, s.Diff)
+	t, err = patch.ApplyDiff(tree.FS, s.Diff)
 	if err != nil {
-		return patch.Tree{}, fmt.Errorf("%s: %w", bundle.DiffFile, err)
+		return patch.Tree{}, false, fmt.Errorf("%s: %w", bundle.DiffFile, err)
 	}
-	return t, nil
+	return t, !s.Foreign, nil
 }

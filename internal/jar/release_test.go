@@ -15,7 +15,7 @@ import (
 )
 
 // closure gives the paths of a release's class path by file name.
-func closure(t *testing.T, version string) map[string]string {
+func closure(t testing.TB, version string) map[string]string {
 	t.Helper()
 	paths := make(map[string]string)
 	for _, a := range maventest.Resolve(t.Context(), t, version, "classpath/2.13", nil) {
