@@ -233,7 +233,11 @@ func (u *upstream) named(ctx context.Context, refs []string) ([]sentinel.Newcome
 
 // known gives the sources of a release of the matrix.
 func (u *upstream) known(ctx context.Context, r release.Release) (*source.Tree, error) {
-	return openOne(ctx, u.env, sourceFlags{kind: "maven", offline: u.src.offline}, u.lock, r)
+	kind := "maven"
+	if !slices.Contains(r.Sources, kind) {
+		kind = "git"
+	}
+	return openOne(ctx, u.env, sourceFlags{kind: kind, gitURL: u.src.gitURL, offline: u.src.offline}, u.lock, r)
 }
 
 // sources gives a newcomer's tree: the published sources, else git's.

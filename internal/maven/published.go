@@ -77,16 +77,40 @@ func readVersions(text []byte) ([]string, error) {
 }
 
 // NewSources brings the sources of a release that no lock has yet, and gives them as they came:
-// their digests are computed, not compared.
+// their digests are computed, not compared. What the local Maven repository has is what mvn
+// would give, and is taken without starting it.
 func (r *Resolver) NewSources(ctx context.Context, rel release.Release) ([]Artifact, error) {
+	r = r.withRepositories()
 	files := []Coordinates{classified("kafka_2.13", rel.String(), "sources"), classified("kafka-metadata", rel.String(), "sources")}
 	lock := &release.Lock{Digests: map[Coordinates]release.Digest{}, Releases: map[string]*release.LockedRelease{}}
-	if err := r.Cache.Stage(ctx, func(dir string) error { return r.digests(ctx, dir, files, lock) }); err != nil {
-		return nil, err
+	var missing []Coordinates
+	for _, f := range files {
+		if !r.inRepository(f, lock) {
+			missing = append(missing, f)
+		}
+	}
+	if len(missing) > 0 {
+		if r.Offline {
+			return nil, fmt.Errorf("--offline: %s is not in the local Maven repository", missing[0])
+		}
+		if err := r.Cache.Stage(ctx, func(dir string) error { return r.digests(ctx, dir, missing, lock) }); err != nil {
+			return nil, err
+		}
 	}
 	locked := make([]release.LockedArtifact, len(files))
 	for i, f := range files {
 		locked[i] = release.LockedArtifact{Coordinates: f, SHA256: lock.Digests[f].SHA256, Size: lock.Digests[f].Size}
 	}
 	return r.Resolve(ctx, locked)
+}
+
+// inRepository looks for a whole file in the local repositories and adds its digest.
+func (r *Resolver) inRepository(c Coordinates, lock *release.Lock) bool {
+	for _, repository := range r.Repositories {
+		if d, err := digest(filepath.Join(repository, filepath.FromSlash(c.Path()))); err == nil {
+			lock.Digests[c] = d
+			return true
+		}
+	}
+	return false
 }
