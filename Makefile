@@ -9,7 +9,7 @@ GO = $(or $(GO_COMMAND),$(eval GO_COMMAND := $(shell ci/prerequisites))$(GO_COMM
 STAMP = -ldflags "-X main.stamp=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)"
 TOOL  = bin/observer-patch
 
-.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests mutation arm64 release clean
+.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests mutation metrics-test jmh arm64 release clean
 
 ## kafka: patched, proven jars of one release in dist/ (make kafka VERSION=4.1.0)
 kafka: build
@@ -22,8 +22,8 @@ build:
 	$(GO) build $(STAMP) -o $(TOOL) ./cmd/observer-patch
 
 lint:
-	$(GO) vet -tags cluster,upstream,mutation,emulated ./...
-	$(GO) tool staticcheck -tags cluster,upstream,mutation,emulated ./...
+	$(GO) vet -tags cluster,upstream,mutation,emulated,metrics ./...
+	$(GO) tool staticcheck -tags cluster,upstream,mutation,emulated,metrics ./...
 
 ## vuln: known vulnerabilities of the libraries used (needs Go's vulnerability database)
 vuln:
@@ -58,9 +58,22 @@ soak: build
 upstream-tests:
 	$(GO) test -tags upstream -timeout 3h -count 1 -v -run Upstreams ./internal/kerneltest -args -table $(CURDIR)/evidence
 
+## metrics-test: gauges of live nodes over JMX, and the files in ops/ on real scrapes (Debian's prometheus, the JMX exporter through mvn); writes evidence/metrics.md
+metrics-test:
+	rm -rf bin/metrics
+	OBSERVER_PATCH_TEST_PROMETHEUS="$$(ci/prometheus bin/prometheus)" $(GO) test -tags metrics -timeout 60m -count 1 -v ./internal/lab/metrics -pages "$(CURDIR)/bin/metrics"
+	{ printf '# Gauges, dashboard and alerts on live clusters\n\nMade by `make metrics-test`: three brokers, the third an observer; KRaft with an isolated controller.\n\n'; cat bin/metrics/*.part; } >evidence/metrics.md
+
+## jmh: what 'is this broker an observer?' costs; writes evidence/jmh.md. On a quiet machine
+jmh: build
+	mkdir -p bin
+	ci/jmh $(TOOL) >bin/jmh.md && mv bin/jmh.md evidence/jmh.md
+
 ## mutation: every hook of set full left out in turn; some test has to fail for each
 mutation:
-	$(GO) test -tags mutation -timeout 3h -count 1 -v -run LeftOut ./internal/kerneltest
+	rm -rf bin/mutations
+	$(GO) test -tags mutation -timeout 3h -count 1 -v -run LeftOut ./internal/kerneltest -mutations "$(CURDIR)/bin/mutations"
+	{ printf '# Every hook left out in turn\n\nMade by `make mutation`. A row is a hook of set full that was left out, and the tests that failed then; with every hook they pass.\n\n| hook | release | failed without it | when (UTC) |\n| --- | --- | --- | --- |\n'; cat bin/mutations/*.row; } >evidence/mutation.md
 
 ## arm64: the same bundle from an emulated arm64 JDK; the patched broker on it, also from an image; writes evidence/
 arm64: build
