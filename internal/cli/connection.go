@@ -82,7 +82,7 @@ func (c *connection) connect(ctx context.Context, env *Env, state string, do fun
 	}
 	files := promoter.NewInventory(inv, func(ctx context.Context, n hosts.Node) (*hosts.Transport, error) {
 		return hosts.Open(ctx, n, hosts.Options{Getenv: os.Getenv, Journal: journal, ClusterID: v.ClusterID, Why: strings.Join(os.Args, " ")})
-	})
+	}, time.Now)
 	defer func() { err = errors.Join(err, files.Close()) }()
 	return do(conn, files, store)
 }

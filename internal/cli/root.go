@@ -124,6 +124,8 @@ func commands(env *Env) []*cobra.Command {
 		newRecordCommand(env),
 		newAutoCommand(env),
 		newPlanCommand(env),
+		newFailbackCommand(env),
+		newDrillCommand(env),
 		newLabCommand(env),
 	}
 }

@@ -31,6 +31,9 @@ func (o *Operator) distribute(ctx context.Context, v observer.View, change obser
 		note: Pending{Change: change, Before: before, List: list, Since: o.Now(), Who: o.Who, Undo: earlier}}
 	for _, n := range v.Nodes {
 		d.note.Nodes = append(d.note.Nodes, n.ID)
+		if !n.Known {
+			d.failed[n.ID] = errors.New(n.Cause) // not tried: it would hold up the others
+		}
 	}
 	if err := o.Store.save(pendingFile, d.note); err != nil {
 		return observer.Distribution{}, err
@@ -64,7 +67,8 @@ func (d *distribution) write(ctx context.Context, v observer.View, steps [][]int
 	for i, step := range steps {
 		var g errgroup.Group
 		g.SetLimit(atOnce)
-		for _, node := range step {
+		todo := slices.DeleteFunc(slices.Clone(step), func(node int32) bool { return d.failed[node] != nil })
+		for _, node := range todo {
 			g.Go(func() error { return d.one(ctx, node) })
 		}
 		if err := g.Wait(); err != nil {

@@ -14,9 +14,13 @@ import (
 	"observer-patch/internal/observer"
 )
 
-// nodeLimit bounds reading or writing one node's file, so that an unreachable one does not hold up
-// a rescue.
-const nodeLimit = 15 * time.Second
+const (
+	// nodeLimit bounds reading or writing one node's file.
+	nodeLimit = 8 * time.Second
+	// lostFor is how long a node that could not be reached is not asked again: one that is gone
+	// must not hold up every step of a rescue.
+	lostFor = 30 * time.Second
+)
 
 // Opener opens the way to a node's file.
 type Opener func(ctx context.Context, n hosts.Node) (*hosts.Transport, error)
@@ -25,15 +29,23 @@ type Opener func(ctx context.Context, n hosts.Node) (*hosts.Transport, error)
 type Inventory struct {
 	nodes []hosts.Node
 	open  Opener
+	now   func() time.Time
 
 	mu   sync.Mutex
 	seen map[int32]hosts.File
 	ways map[int32]*hosts.Transport
+	lost map[int32]lost
+}
+
+// lost is a node that could not be reached.
+type lost struct {
+	at  time.Time
+	err error
 }
 
 // NewInventory makes the Files of the inventory. Close it.
-func NewInventory(inv *hosts.Inventory, open Opener) *Inventory {
-	return &Inventory{nodes: inv.Nodes, open: open, seen: map[int32]hosts.File{}, ways: map[int32]*hosts.Transport{}}
+func NewInventory(inv *hosts.Inventory, open Opener, now func() time.Time) *Inventory {
+	return &Inventory{nodes: inv.Nodes, open: open, now: now, seen: map[int32]hosts.File{}, ways: map[int32]*hosts.Transport{}, lost: map[int32]lost{}}
 }
 
 // Close ends all connections.
@@ -75,21 +87,37 @@ func (i *Inventory) Read(ctx context.Context) []observer.Node {
 }
 
 func (i *Inventory) read(ctx context.Context, n hosts.Node) (hosts.File, error) {
+	i.mu.Lock()
+	gone, ok := i.lost[n.ID]
+	i.mu.Unlock()
+	if ok && i.now().Sub(gone.at) < lostFor {
+		return hosts.File{}, fmt.Errorf("%w (%.0f s ago)", gone.err, i.now().Sub(gone.at).Seconds())
+	}
+	f, err := i.ask(ctx, n)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err == nil {
+		i.seen[n.ID] = f
+		delete(i.lost, n.ID)
+		return f, nil
+	}
+	i.forget(n.ID)
+	// Whoever was interrupted has learnt nothing of the node.
+	if ctx.Err() == nil {
+		i.lost[n.ID] = lost{i.now(), err}
+	}
+	return f, err
+}
+
+// ask reads a node's file over its way.
+func (i *Inventory) ask(ctx context.Context, n hosts.Node) (hosts.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, nodeLimit)
 	defer cancel()
 	way, err := i.way(ctx, n)
 	if err != nil {
 		return hosts.File{}, err
 	}
-	f, err := way.Read(ctx)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if err != nil {
-		i.forget(n.ID)
-		return f, err
-	}
-	i.seen[n.ID] = f
-	return f, nil
+	return way.Read(ctx)
 }
 
 // way gives the open transport of a node.
@@ -133,7 +161,7 @@ func (i *Inventory) Write(ctx context.Context, node int32, content []byte) (host
 			return hosts.Undo{Node: node}, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, nodeLimit)
+	ctx, cancel := context.WithTimeout(ctx, n.WriteLimit())
 	defer cancel()
 	way, err := i.way(ctx, n)
 	if err != nil {

@@ -249,7 +249,34 @@ func TestADistributionThatWasCutOffIsFinished(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, left)
 		for id, content := range m.content {
+			if n == 0 {
+				require.Equal(t, ids(4), observer.ParseFile(content).IDs, "before the first file nothing was begun")
+				continue
+			}
 			require.Empty(t, observer.ParseFile(content).IDs, fmt.Sprintf("node %d after %d files", id, n))
+		}
+	}
+}
+
+// A demotion of 4 was cut off after broker 1 had the list.
+func TestADemotionThatWasCutOffIsFinishedOrTakenBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		dead []int32
+		want []int32
+	}{
+		"still allowed":                  {nil, ids(4)},
+		"the ISR would be too small now": {ids(2, 3), ids()},
+	} {
+		m := newModel(ids(1, 2, 3, 4), nil, part("t", 1, ids(1, 2, 3, 4), ids(1, 2, 3, 4)))
+		o := operator(t, m)
+		require.NoError(t, o.Store.save(pendingFile, Pending{Change: observer.Demote, Before: ids(), List: ids(4), Nodes: ids(2, 3, 4, 101, 102, 103)}))
+		m.content[1] = observer.RenderFile(ids(4), false)
+		m.kill(c.dead...)
+		left, err := o.Finish(t.Context())
+		require.NoError(t, err, name)
+		require.Nil(t, left, name)
+		for id, content := range m.content {
+			require.ElementsMatch(t, c.want, observer.ParseFile(content).IDs, "%s: node %d", name, id)
 		}
 	}
 }

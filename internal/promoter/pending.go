@@ -80,7 +80,16 @@ func (o *Operator) Finish(ctx context.Context) (*Pending, error) {
 	}
 	var errs []error
 	for _, node := range slices.Clone(p.Nodes) {
-		if i := slices.IndexFunc(v.Nodes, func(n observer.Node) bool { return n.ID == node }); i >= 0 && v.Nodes[i].Known && slices.Equal(observer.With(v.Nodes[i].IDs), observer.With(p.List)) {
+		i := slices.IndexFunc(v.Nodes, func(n observer.Node) bool { return n.ID == node })
+		switch {
+		case i < 0:
+			o.Log.Warn("pending list: the node is not in the inventory any more", "node", node)
+			p.Nodes = observer.Without(p.Nodes, node)
+			continue
+		case !v.Nodes[i].Known:
+			errs = append(errs, fmt.Errorf("node %d: %s", node, v.Nodes[i].Cause))
+			continue
+		case slices.Equal(observer.With(v.Nodes[i].IDs), observer.With(p.List)):
 			p.Nodes = observer.Without(p.Nodes, node)
 			continue
 		}

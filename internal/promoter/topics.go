@@ -2,6 +2,7 @@ package promoter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -61,6 +62,25 @@ func (c *Connection) Create(ctx context.Context, parts []observer.Partition) err
 				err = fmt.Errorf("%w: %s", err, *t.ErrorMessage)
 			}
 			return fmt.Errorf("make topic %s: %w", t.Topic, err)
+		}
+	}
+	return nil
+}
+
+// Delete deletes a topic; one that is not there is no error. It needs DELETE on the topic.
+func (c *Connection) Delete(ctx context.Context, topic string) error {
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.TimeoutMillis = int32(electTimeout / time.Millisecond)
+	t := kmsg.NewDeleteTopicsRequestTopic()
+	t.Topic = kmsg.StringPtr(topic)
+	req.Topics, req.TopicNames = append(req.Topics, t), []string{topic}
+	r, err := c.Client.Request(ctx, req)
+	if err != nil {
+		return err
+	}
+	for _, t := range r.(*kmsg.DeleteTopicsResponse).Topics {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return fmt.Errorf("delete topic %s: %w", topic, err)
 		}
 	}
 	return nil

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"observer-patch/internal/observer"
+	"observer-patch/internal/promoter"
+)
+
+func newDrillCommand(env *Env) *cobra.Command {
+	var f operating
+	var maxLag int64
+	cmd := &cobra.Command{
+		Use:   "drill BROKER",
+		Short: "Practise a promotion and the way back, with a canary topic",
+		Long: `Make the topic ` + promoter.DrillTopic + `, promote the observer, have it lead that topic, go back, and
+delete the topic. The broker is promoted whole, as in an emergency; no other topic's leadership is
+moved and no records are sent.
+
+It is not begun, with exit code 5, while a partition has no leader or is under its minimum, or the
+observer lacks more than --max-lag-records. Between the steps the same is looked for: then, and when
+a step fails, the drill goes back at once and its exit code is 1.`,
+		Example: `  observer-patch drill 4 --dry-run --context prod
+  observer-patch drill 4 --context prod`,
+		Args: oneArgument("one broker id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			broker, err := brokerID(args[0])
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			return f.with(ctx, env, func(o *promoter.Operator) error {
+				v, err := o.View(ctx)
+				if err != nil {
+					return err
+				}
+				tell(env, planLines(promoter.PlanPromotion(v, broker))...)
+				if f.dryRun {
+					return nil
+				}
+				if err := f.confirm(env, os.Stdin, fmt.Sprintf("Drill with broker %d of cluster %s?", broker, v.ClusterID)); err != nil {
+					return err
+				}
+				conn := o.Kafka.(*promoter.Connection)
+				return change(o, func() error {
+					err := o.Drill(ctx, promoter.Drill{Broker: broker, MaxLag: maxLag, Limit: f.timeout,
+						Canary: func(ctx context.Context, replicas []int32) error {
+							return conn.Create(ctx, []observer.Partition{{Topic: promoter.DrillTopic, Replicas: replicas}})
+						},
+						Remove: func(ctx context.Context) error { return conn.Delete(ctx, promoter.DrillTopic) }})
+					if err == nil {
+						tell(env, fmt.Sprintf("broker %d was promoted, led the canary and is an observer again", broker))
+					}
+					return err
+				})
+			})
+		},
+	}
+	f.flags(cmd)
+	cmd.Flags().Int64Var(&maxLag, "max-lag-records", 0, "committed records that the observer may lack on any of its partitions")
+	return cmd
+}
