@@ -43,6 +43,9 @@ func statusTables(b *strings.Builder, r *overview.Report) {
 			}
 		})
 	}
+	if len(r.Zones) == 0 {
+		line("\nno zones are known: set broker.rack, or name them in the inventory")
+	}
 	losses("loss of zone", r.Zones, func(l overview.Loss) string { return fmt.Sprintf("%s %v", l.Zone, l.Brokers) })
 	losses("restart of broker", r.Restarts, func(l overview.Loss) string { return fmt.Sprint(l.Brokers[0]) })
 	section(b, r.Trouble, func(t table.Writer, rows []overview.Trouble) {
@@ -75,7 +78,10 @@ func section[T any](b *strings.Builder, rows []T, fill func(table.Writer, []T)) 
 }
 
 func majorityText(r *overview.Report) string {
-	if r.Majority {
+	switch {
+	case !r.Majority.Known:
+		return "whether with a majority is not known"
+	case r.Majority.V:
 		return "with a majority"
 	}
 	return "WITHOUT A MAJORITY"

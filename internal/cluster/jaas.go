@@ -28,16 +28,17 @@ func parseJAAS(text string) (login, error) {
 	default:
 		return login{}, fmt.Errorf("%s, the second word is none of required, requisite, sufficient, optional", form)
 	}
+	// Words are not repeated in errors: where quotes are wrong, any of them may be of a password.
 	rest := words[2 : len(words)-1]
 	for len(rest) > 0 {
 		if rest[0] == (jaasWord{text: ";"}) {
 			return login{}, fmt.Errorf("%s, found more than one module", form)
 		}
 		if len(rest) < 3 || rest[1] != (jaasWord{text: "="}) {
-			return login{}, fmt.Errorf("%s, found no '=' after option %q", form, rest[0].text)
+			return login{}, fmt.Errorf("%s, found no '=' after option %d", form, len(out.options)+1)
 		}
 		if v := rest[2]; !v.quoted && (v.text == "=" || v.text == ";") {
-			return login{}, fmt.Errorf("%s, option %q has no value", form, rest[0].text)
+			return login{}, fmt.Errorf("%s, option %d has no value", form, len(out.options)+1)
 		}
 		out.options[rest[0].text] = rest[2].text
 		rest = rest[3:]

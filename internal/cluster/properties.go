@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf16"
@@ -107,6 +108,9 @@ func keyEnd(line string) int {
 	return len(line)
 }
 
+// errEscape does not repeat what it found, which may be part of a password.
+var errEscape = errors.New(`malformed \uXXXX escape`)
+
 func unescape(s string) (string, error) {
 	var out []uint16
 	for i := 0; i < len(s); i++ {
@@ -129,13 +133,13 @@ func unescape(s string) (string, error) {
 			out = append(out, '\f')
 		case 'u':
 			if len(s)-i < 5 {
-				return "", fmt.Errorf(`malformed \uXXXX escape %q`, s[i-1:])
+				return "", errEscape
 			}
 			unit := uint16(0)
 			for _, c := range []byte(s[i+1 : i+5]) {
 				digit := strings.IndexByte("0123456789abcdef", c|0x20)
 				if c < '0' || c > '9' && c < 'A' || digit < 0 {
-					return "", fmt.Errorf(`malformed \uXXXX escape %q`, s[i-1:i+5])
+					return "", errEscape
 				}
 				unit = unit<<4 | uint16(digit)
 			}

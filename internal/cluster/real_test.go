@@ -193,3 +193,5 @@ func produce(t *testing.T, ctx context.Context, c *lab.Cluster, topic string, n 
 		require.NoError(t, cl.ProduceSync(ctx, kgo.StringRecord(fmt.Sprint(i))).FirstErr())
 	}
 }
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

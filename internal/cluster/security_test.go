@@ -92,6 +92,23 @@ func TestWhatSecurityDependsOnIsNeverIgnored(t *testing.T) {
 	}
 }
 
+func TestErrorsRepeatNoPassword(t *testing.T) {
+	const sasl = "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
+	for _, properties := range []string{
+		sasl + jaas("plain.PlainLoginModule", "username=a password=b hunter2 hunter2"),
+		sasl + jaas("plain.PlainLoginModule", "username=a password= hunter2 = ="),
+		sasl + jaas("plain.PlainLoginModule", `username=a password="b" "hunter2"`),
+		sasl + "sasl.jaas.config=x required password=\"hunter2",
+		"ssl.key.password=\\uhunter2",
+		"ssl.truststore.location=/nowhere\nssl.truststore.password=hunter2",
+	} {
+		_, err := connects(t, "127.0.0.1:1", properties)
+		if assert.Error(t, err, properties) {
+			assert.NotContains(t, err.Error(), "hunter", properties)
+		}
+	}
+}
+
 func TestKeysWithoutEffectAreNamed(t *testing.T) {
 	c := kfake.MustCluster(kfake.NumBrokers(1))
 	defer c.Close()

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"observer-patch/internal/observer"
@@ -21,64 +20,35 @@ const (
 	stateGauge = "kafka_observer_ids_file_state"
 )
 
-// Waiting is a node that has not read the list yet, and what is known of why.
-type Waiting struct {
-	Node  int32
-	Cause string
-}
+// poll is the pause between two looks while a node has not read a list yet.
+const poll = 500 * time.Millisecond
 
-// Await waits until every node has the content: its file says so, in a pod the mounted one, and
-// where the inventory names a metrics URL, the node's own gauges say that these ids are in force.
-// It gives those that have not when ctx ends, and tells progress whenever they change.
-func Await(ctx context.Context, nodes []*Transport, content []byte, poll time.Duration, progress func([]Waiting)) []Waiting {
+// await waits until the node has the content: its file says so, and where the inventory names a
+// metrics URL, the node's own gauges say that these ids are in force. When ctx ends it says what
+// is missing still.
+func (t *Transport) await(ctx context.Context, content []byte) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	said := ""
-	var left []Waiting
+	var last error
 	for {
-		looked := waiting(ctx, nodes, content)
-		if len(looked) == 0 {
+		err := t.has(ctx, content)
+		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil && left != nil {
-			return left // a look that is cut short says nothing of the nodes
-		}
-		left = looked
-		if now := fmt.Sprint(left); now != said && ctx.Err() == nil {
-			said = now
-			progress(left)
+		if ctx.Err() == nil || last == nil {
+			last = err // a look that is cut short says nothing of the node
 		}
 		select {
 		case <-ctx.Done():
-			return left
+			return fmt.Errorf("the ConfigMap is written, and the node has not read it in time: %w", last)
 		case <-tick.C:
 		}
 	}
 }
 
-func waiting(ctx context.Context, nodes []*Transport, content []byte) []Waiting {
-	causes := make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i, t := range nodes {
-		wg.Go(func() { causes[i] = t.has(ctx, content) })
-	}
-	wg.Wait()
-	var out []Waiting
-	for i, err := range causes {
-		if err != nil {
-			out = append(out, Waiting{nodes[i].Node.ID, err.Error()})
-		}
-	}
-	return out
-}
-
 // has tells why a node does not have the content.
 func (t *Transport) has(ctx context.Context, content []byte) error {
-	look := t.read
-	if t.mounted != nil {
-		look = t.mounted
-	}
-	f, err := look(ctx)
+	f, err := t.read(ctx)
 	if err != nil {
 		return err
 	}

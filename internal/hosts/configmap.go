@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,8 +9,9 @@ import (
 	"slices"
 )
 
-// configMap is a key of a ConfigMap that is mounted into the pods of several nodes. A write
-// reaches all of them, each when its kubelet gets to it: up to a minute or two later.
+// configMap is a key of a ConfigMap that is mounted into the pods of several nodes. What counts is
+// what a node sees, so it is read in its pod. A write reaches all nodes, each when its kubelet gets
+// to it, up to a minute or two later; it is over when the node of this transport has it.
 type configMap struct {
 	node Node
 	run  func(ctx context.Context, argv []string, input []byte) ([]byte, error)
@@ -39,17 +41,15 @@ func (m configMap) get(ctx context.Context) (map[string]any, File, error) {
 	return object, File{Exists: ok, Content: []byte(text), Mode: 0o644}, nil
 }
 
-func (m configMap) read(ctx context.Context) (File, error) {
-	_, f, err := m.get(ctx)
-	return f, err
-}
-
-// write replaces the object; its resource version makes the API server refuse when somebody else
-// has changed it meanwhile.
+// write replaces the object, unless it says so already for another node's sake; its resource
+// version makes the API server refuse when somebody else has changed it meanwhile.
 func (m configMap) write(ctx context.Context, content []byte, expect File) error {
 	object, now, err := m.get(ctx)
 	if err != nil {
 		return err
+	}
+	if now.Exists && bytes.Equal(now.Content, content) {
+		return nil
 	}
 	if digest(now) != digest(expect) {
 		return ErrChanged

@@ -2,11 +2,11 @@ package hosts_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,71 +73,101 @@ func (m *mounts) update(t *testing.T, id int32, text string) {
 	}
 }
 
+// object gives the stored object as text.
+func (m *mounts) object(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(m.store)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// kubelet mounts what is stored, in one pod after the other, until the test ends.
+func (m *mounts) kubelet(t *testing.T, pods ...int32) {
+	t.Helper()
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		last := ""
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			var o struct{ Data map[string]string }
+			if text := m.object(t); text != last && json.Unmarshal([]byte(text), &o) == nil {
+				last = text
+				for _, id := range pods {
+					m.update(t, id, o.Data["observer.ids"])
+				}
+			}
+		}
+	}()
+	t.Cleanup(func() { close(done); <-ended })
+}
+
 func TestAConfigMapIsWrittenOnceForAllItsNodes(t *testing.T) {
 	m := kubernetes(t)
 	one, two := open(t, m.mount(t, 1, "4\n")), open(t, m.mount(t, 2, "4\n"))
+	m.kubelet(t, 1, 2)
 	ctx := t.Context()
 	f, err := one.Read(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, "4\n", string(f.Content))
 	undo, err := one.Write(ctx, []byte("5\n"), f)
 	require.NoError(t, err)
-	again, err := two.Write(ctx, []byte("5\n"), f)
+	_, err = two.Write(ctx, []byte("5\n"), f)
 	require.NoError(t, err)
-	assert.Nil(t, again.Wrote, "it says so already")
-	text, err := os.ReadFile(m.store)
-	require.NoError(t, err)
-	assert.Contains(t, string(text), `"other":"kept"`)
-	assert.Contains(t, string(text), `"resourceVersion":"8"`)
+	assert.Contains(t, m.object(t), `"other":"kept"`)
+	assert.Contains(t, m.object(t), `"resourceVersion":"8"`, "written once")
 	_, err = two.Write(ctx, []byte("6\n"), f)
 	require.ErrorIs(t, err, hosts.ErrChanged)
 	require.NoError(t, one.Rollback(ctx, undo))
-	f, err = two.Read(ctx)
-	require.NoError(t, err)
-	assert.Equal(t, "4\n", string(f.Content))
+	assert.Contains(t, m.object(t), `"observer.ids":"4\n"`)
+	require.NoError(t, two.Rollback(ctx, undo), "it is back already")
+	assert.Contains(t, m.object(t), `"resourceVersion":"9"`)
 }
 
-func TestItIsWaitedUntilEveryNodeHasReadTheList(t *testing.T) {
+func TestAWriteOfAConfigMapIsOverWhenTheNodeHasReadIt(t *testing.T) {
 	m := kubernetes(t)
 	var gauges atomic.Value
 	gauges.Store("kafka_observer_ids_file_state 1.0\nkafka_observer_ids_hash 0.0\n")
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(gauges.Load().(string))) }))
 	defer exporter.Close()
-	third := m.mount(t, 3, "5\n")
-	third.Metrics = exporter.URL
-	nodes := []*hosts.Transport{open(t, m.mount(t, 1, "4\n")), open(t, m.mount(t, 2, "5\n")), open(t, third)}
+	late, told := open(t, m.mount(t, 1, "4\n")), m.mount(t, 2, "4\n")
+	told.Metrics = exporter.URL
+	gauged := open(t, told)
+	m.kubelet(t, 2) // none comes to node 1
+	before, err := late.Read(t.Context())
+	require.NoError(t, err)
+	briefly := func(w *hosts.Transport, want string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := w.Write(ctx, []byte("5\n"), before)
+		require.ErrorContains(t, err, "has not read it in time")
+		require.ErrorContains(t, err, want)
+	}
+	briefly(late, "another one still")
+	m.update(t, 1, "5\n")
+	_, err = late.Write(t.Context(), []byte("5\n"), before)
+	require.NoError(t, err)
 
-	var told [][]hosts.Waiting
-	left := hosts.Await(t.Context(), nodes, []byte("5\n"), time.Millisecond, func(w []hosts.Waiting) {
-		told = append(told, w)
-		switch len(told) {
-		case 1:
-			m.update(t, 1, "5\n")
-		case 2:
-			gauges.Store("kafka_observer_ids_file_state 1.0\nkafka_observer_ids_hash 36.0\n") // 31 + 5
-		}
-	})
-	assert.Empty(t, left)
-	require.Len(t, told, 2)
-	assert.Equal(t, []int32{1, 3}, []int32{told[0][0].Node, told[0][1].Node})
-	assert.Contains(t, told[0][0].Cause, "another one still")
-	assert.Contains(t, told[1][0].Cause, "has not read the list")
-
+	briefly(gauged, "the node has not read the list")
 	gauges.Store("kafka_observer_ids_file_state 2.0\nkafka_observer_ids_hash 36.0\n")
-	ctx, cancel := context.WithCancel(t.Context())
-	left = hosts.Await(ctx, nodes, []byte("5\n"), time.Millisecond, func([]hosts.Waiting) { cancel() })
-	require.Len(t, left, 1)
-	assert.Equal(t, int32(3), left[0].Node)
-	assert.Contains(t, left[0].Cause, "cannot use its file")
+	briefly(gauged, "cannot use its file")
+	gauges.Store("kafka_observer_ids_file_state 1.0\nkafka_observer_ids_hash 36.0\n") // 31 + 5
+	_, err = gauged.Write(t.Context(), []byte("5\n"), before)
+	require.NoError(t, err)
 }
 
 func TestASubPathMountIsFoundOut(t *testing.T) {
 	m := kubernetes(t)
-	n := m.mount(t, 1, "5\n")
+	n := m.mount(t, 1, "4\n")
 	require.NoError(t, os.Remove(n.File))
 	write(t, n.File, "4\n")
-	ctx, cancel := context.WithCancel(t.Context())
-	left := hosts.Await(ctx, []*hosts.Transport{open(t, n)}, []byte("5\n"), time.Millisecond, func([]hosts.Waiting) { cancel() })
-	require.Len(t, left, 1)
-	assert.True(t, strings.Contains(left[0].Cause, "subPath"), left[0].Cause)
+	_, err := open(t, n).Read(t.Context())
+	assert.ErrorContains(t, err, "subPath")
 }

@@ -3,6 +3,8 @@
 // what. Nothing that comes from the inventory or from a node reaches a shell unquoted.
 package hosts
 
+import "time"
+
 // Inventory says which nodes a cluster has and how their identity files are reached.
 type Inventory struct {
 	// Cluster is the cluster's id, as Kafka gives it; empty when the file does not say.
@@ -65,6 +67,21 @@ func (n Node) Has(r Role) bool {
 		}
 	}
 	return false
+}
+
+// How long reading or writing one node's file may take. A kubelet brings a changed ConfigMap into its
+// pods at its next sync, a minute at most, with its cache's delay on top.
+const (
+	fileLimit      = 15 * time.Second
+	configMapLimit = 3 * time.Minute
+)
+
+// WriteLimit gives how long a write of the node's file may take before it counts as failed.
+func (n Node) WriteLimit() time.Duration {
+	if n.Transport.Kind == ConfigMap {
+		return configMapLimit
+	}
+	return fileLimit
 }
 
 // With gives the nodes that have the role, in the inventory's order.

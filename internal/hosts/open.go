@@ -37,7 +37,13 @@ func Open(ctx context.Context, n Node, o Options) (*Transport, error) {
 		t.script(func(ctx context.Context, input []byte) ([]byte, error) { return runProgram(ctx, words(n), input) })
 	case ConfigMap:
 		m := configMap{node: n, run: runProgram}
-		t.read, t.write, t.mounted = m.read, m.write, m.mounted
+		t.waits, t.read = true, m.mounted
+		t.write = func(ctx context.Context, content []byte, expect File) error {
+			if err := m.write(ctx, content, expect); err != nil {
+				return err
+			}
+			return t.await(ctx, content)
+		}
 	default:
 		return nil, fmt.Errorf("node %d: no transport of kind %q", n.ID, n.Transport.Kind)
 	}

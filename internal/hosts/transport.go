@@ -17,11 +17,11 @@ type Transport struct {
 	options Options
 	read    func(context.Context) (File, error)
 	write   func(ctx context.Context, content []byte, expect File) error
-	// mounted reads what the node sees, where that may be older than what read gives; jars and
-	// close may be nil too.
-	mounted func(context.Context) (File, error)
-	jars    func(context.Context) (map[string]string, error)
-	close   func() error
+	// waits is set when a write is over only when the node has read what it says.
+	waits bool
+	// jars and close may be nil.
+	jars  func(context.Context) (map[string]string, error)
+	close func() error
 }
 
 // Read gives the file as it is now; one that is not there is no error.
@@ -44,7 +44,7 @@ func (t *Transport) Write(ctx context.Context, content []byte, expect File) (Und
 	if err != nil {
 		return u, t.failed("read", err)
 	}
-	if now.Exists && bytes.Equal(now.Content, content) {
+	if !t.waits && now.Exists && bytes.Equal(now.Content, content) {
 		return u, nil
 	}
 	err = t.options.Journal.around(ctx, t.options, t.Node, content, expect, func(ctx context.Context) error { return t.write(ctx, content, expect) })

@@ -3,6 +3,9 @@ package hosts_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
 
 	"observer-patch/internal/hosts"
 	"observer-patch/internal/observer"
@@ -184,6 +189,33 @@ func TestWhatIsNoPlainFileIsRefusedInEveryWay(t *testing.T) {
 	}
 }
 
+func TestDigestsOfAHomesJarsAreTheSameInEveryWay(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "it's $(exit 1)")
+	require.NoError(t, os.MkdirAll(filepath.Join(home, "libs"), 0o755))
+	want := map[string]string{}
+	for _, name := range []string{"kafka_2.13-4.1.0.jar", "kafka-metadata-4.1.0.jar", "zstd.jar"} {
+		write(t, filepath.Join(home, "libs", name), name)
+		if strings.HasPrefix(name, "kafka") {
+			want[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
+		}
+	}
+	for _, way := range ways(t) {
+		if way.name == "ssh with a forced command" {
+			continue // it is bound to no home here
+		}
+		n := way.node(t, filepath.Join(home, "ids"))
+		n.Home = home
+		sums, err := open(t, n).Jars(t.Context())
+		require.NoError(t, err, way.name)
+		assert.Equal(t, want, sums, way.name)
+	}
+	var out strings.Builder
+	require.NoError(t, hosts.Serve(strings.NewReader("jars\n"+home+"\n\n0\n"), &out, "/x", home))
+	for name, sum := range want {
+		assert.Contains(t, out.String(), sum+" "+name+"\n")
+	}
+}
+
 // hostile gives the values of testdata/hostile.txt and the path that must not appear.
 func hostile(t *testing.T) (values []string, canary string) {
 	t.Helper()
@@ -301,6 +333,40 @@ func TestHostKeysAreAlwaysChecked(t *testing.T) {
 	n.Transport.KnownHosts = filepath.Join(dir, "missing")
 	_, err := open(t, n).Read(t.Context())
 	assert.ErrorContains(t, err, "host keys are always checked")
+}
+
+func TestTheAgentsKeysAreTakenWhenNoneIsNamed(t *testing.T) {
+	server := startSSHD(t, "")
+	path := filepath.Join(t.TempDir(), "observer.ids")
+	write(t, path, "4\n")
+	text, err := os.ReadFile(server.key)
+	require.NoError(t, err)
+	key, err := ssh.ParseRawPrivateKey(text)
+	require.NoError(t, err)
+	keys := agent.NewKeyring()
+	require.NoError(t, keys.Add(agent.AddedKey{PrivateKey: key}))
+	socket := filepath.Join(t.TempDir(), "agent")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _ = agent.ServeAgent(keys, conn) }()
+		}
+	}()
+	n := server.node(path)
+	n.Transport.Key = ""
+	t.Setenv("SSH_AUTH_SOCK", "")
+	_, err = open(t, n).Read(t.Context())
+	assert.ErrorContains(t, err, "there is no agent")
+	t.Setenv("SSH_AUTH_SOCK", socket)
+	f, err := open(t, n).Read(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []int32{4}, f.IDs().IDs)
 }
 
 func TestABoundAccountServesOneFileOnly(t *testing.T) {

@@ -72,10 +72,14 @@ func Make(in Input) *Report {
 	s := in.Snapshot
 	r := &Report{Time: s.Time, ClusterID: s.ClusterID, Mode: "kraft", Controller: s.Controller, Quorum: s.Quorum, Moving: s.Reassignments,
 		Observers: Decide(in), Findings: hosts.Findings(in.Seen), Missing: s.Missing, Trouble: []Trouble{}, Lags: []Lag{}, Zones: []Loss{}, Restarts: []Loss{}}
-	if s.Quorum == nil && s.Controller.Known {
-		r.Mode = "zookeeper"
+	switch {
+	case s.Quorum != nil:
+		r.Majority = cluster.Known(s.Quorum.Leader >= 0 && 2*len(s.Quorum.Following()) > len(s.Quorum.Voters))
+	case s.Controller.Known:
+		r.Mode, r.Majority = "zookeeper", cluster.Known(s.Broker(s.Controller.V).Alive)
+	default:
+		r.Mode = "unknown"
 	}
-	r.Majority = majority(s)
 	r.nodes(in)
 	losses := newLosses(r, s)
 	lags := map[int32]*Lag{}
@@ -239,11 +243,19 @@ func (r *Report) nodes(in Input) {
 			r.Findings = append(r.Findings, hosts.Finding{Node: n.ID, Code: "jars", Text: s.JarsErr.Error(), Do: "correct home in the inventory, or take it out"})
 		}
 	}
+	zoned := false
 	for _, n := range byID {
+		zoned = zoned || n.Zone != ""
+	}
+	for _, n := range byID {
+		if zoned && n.Zone == "" {
+			r.Findings = append(r.Findings, hosts.Finding{Node: n.ID, Code: "no-zone", Text: "it has no zone: what the loss of a zone would do is not known whole", Do: "name its zone in the inventory, or set broker.rack"})
+		}
 		n.Observer = n.Broker && slices.Contains(r.Observers.IDs, n.ID)
 		r.Nodes = append(r.Nodes, *n)
 	}
 	slices.SortFunc(r.Nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(r.Findings, func(a, b hosts.Finding) int { return cmp.Compare(a.Node, b.Node) })
 }
 
 // look takes over what was seen of the node's file.
@@ -266,14 +278,4 @@ func (n *Node) look(s hosts.Seen) {
 	if !s.File.ModTime.IsZero() {
 		n.Changed = cluster.Known(s.File.ModTime.UTC().Truncate(time.Second))
 	}
-}
-
-// majority tells whether an active controller has a majority behind it; in ZooKeeper mode, whether
-// the controlling broker is alive.
-func majority(s *cluster.Snapshot) bool {
-	if s.Quorum == nil {
-		id, ok := s.Controller.Get()
-		return ok && s.Broker(id).Alive
-	}
-	return s.Quorum.Leader >= 0 && 2*len(s.Quorum.Following()) > len(s.Quorum.Voters)
 }

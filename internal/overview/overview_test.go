@@ -2,10 +2,12 @@ package overview_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"observer-patch/internal/cluster"
 	"observer-patch/internal/hosts"
@@ -144,6 +146,25 @@ func TestWhichZoneHasTheQuorumIsSaidOnlyWhenItIsKnown(t *testing.T) {
 	assert.False(t, loses(zookeeper)["a"].Known)
 }
 
+func TestTheControllersMajorityIsNotGuessed(t *testing.T) {
+	make := func(change func(*cluster.Snapshot)) *overview.Report {
+		s := three(part(1, 1, 2, 3))
+		change(s)
+		return overview.Make(overview.Input{Snapshot: s, Seen: inventory("4\n", "a", "b", "c")})
+	}
+	assert.Equal(t, cluster.Known(true), make(func(*cluster.Snapshot) {}).Majority)
+	assert.Equal(t, cluster.Known(false), make(func(s *cluster.Snapshot) { s.Quorum.Leader = -1 }).Majority)
+	assert.Equal(t, cluster.Known(false), make(func(s *cluster.Snapshot) {
+		s.Quorum.Voters[1].Fetched, s.Quorum.Voters[2].Fetched = cluster.Known(now.Add(-time.Minute)), cluster.Value[time.Time]{}
+	}).Majority)
+	refused := make(func(s *cluster.Snapshot) { s.Quorum, s.Controller = nil, cluster.Value[int32]{} })
+	assert.False(t, refused.Majority.Known)
+	assert.Equal(t, "unknown", refused.Mode)
+	zookeeper := make(func(s *cluster.Snapshot) { s.Quorum, s.Controller = nil, cluster.Known[int32](2) })
+	assert.Equal(t, cluster.Known(true), zookeeper.Majority)
+	assert.Equal(t, "zookeeper", zookeeper.Mode)
+}
+
 func TestLagIsUnknownRatherThanNought(t *testing.T) {
 	at := func(leader, own cluster.Value[int64]) cluster.Partition {
 		p := part(1, 1, 2, 3)
@@ -173,6 +194,14 @@ func TestDoubtsAboutTheListAreSaid(t *testing.T) {
 		codes = append(codes, f.Code)
 	}
 	assert.Equal(t, []string{"differs", "unreadable"}, codes)
+	noZone := overview.Make(overview.Input{Snapshot: three(part(1, 1, 2, 3)), Seen: inventory("4\n", "a", "b", "")})
+	require.Len(t, noZone.Findings, 1)
+	assert.Equal(t, "103 no-zone", fmt.Sprint(noZone.Findings[0].Node, " ", noZone.Findings[0].Code))
+	other := inventory("4\n", "a", "b", "c")
+	other[0].Node.Zone = "x"
+	contradicts := overview.Make(overview.Input{Snapshot: three(part(1, 1, 2, 3)), Seen: other})
+	require.Len(t, contradicts.Findings, 1)
+	assert.Equal(t, "zone", contradicts.Findings[0].Code)
 	nothing := overview.Make(overview.Input{Snapshot: three(part(1, 1, 2, 3))})
 	assert.Equal(t, "unknown", nothing.Observers.Source)
 	assert.False(t, nothing.Healthy())

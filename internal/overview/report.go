@@ -14,22 +14,23 @@ import (
 type Report struct {
 	Time      time.Time `json:"time"`
 	ClusterID string    `json:"clusterId"`
-	// Mode is kraft or zookeeper.
+	// Mode is kraft or zookeeper, or unknown where no controller could be told.
 	Mode       string               `json:"mode"`
 	Controller cluster.Value[int32] `json:"controller"`
-	Majority   bool                 `json:"controllerMajority"`
-	Observers  Observers            `json:"observers"`
-	Nodes      []Node               `json:"nodes"`
-	Partitions Counts               `json:"partitions"`
-	Lags       []Lag                `json:"observerLag"`
-	Zones      []Loss               `json:"zones"`
-	Restarts   []Loss               `json:"restarts"`
-	Trouble    []Trouble            `json:"trouble"`
-	Findings   []hosts.Finding      `json:"findings"`
-	Pending    string               `json:"pending,omitempty"`
-	Missing    []string             `json:"missing"`
-	Quorum     *cluster.Quorum      `json:"quorum"`
-	Moving     cluster.Value[int]   `json:"reassignments"`
+	// Majority is whether an active controller has a majority behind it.
+	Majority   cluster.Value[bool] `json:"controllerMajority"`
+	Observers  Observers           `json:"observers"`
+	Nodes      []Node              `json:"nodes"`
+	Partitions Counts              `json:"partitions"`
+	Lags       []Lag               `json:"observerLag"`
+	Zones      []Loss              `json:"zones"`
+	Restarts   []Loss              `json:"restarts"`
+	Trouble    []Trouble           `json:"trouble"`
+	Findings   []hosts.Finding     `json:"findings"`
+	Pending    string              `json:"pending,omitempty"`
+	Missing    []string            `json:"missing"`
+	Quorum     *cluster.Quorum     `json:"quorum"`
+	Moving     cluster.Value[int]  `json:"reassignments"`
 }
 
 // Observers are the ids that count as observers in a report.
@@ -133,5 +134,5 @@ type Trouble struct {
 func (r *Report) Healthy() bool {
 	c := r.Partitions
 	return c.Offline+c.UnderMinISR+c.ObserverLeads+c.Unknown == 0 && len(r.Findings) == 0 && len(r.Missing) == 0 && r.Pending == "" &&
-		r.Observers.Certain && r.Majority
+		r.Observers.Certain && r.Majority.V
 }
