@@ -137,6 +137,9 @@ func TestObservers(t *testing.T) {
 	move := func(at float64, target ...int32) history.Event {
 		return history.Event{At: at, Move: &history.Move{Topic: topic, Began: at, Target: target}}
 	}
+	kill := func(at float64, phase string, nodes ...int32) history.Event {
+		return history.Event{At: at, Fault: &history.Fault{Name: "kill -9", Phase: phase, Targets: nodes, Began: at}}
+	}
 	const window = 1000
 	cases := map[string]struct {
 		h    history.History
@@ -155,6 +158,10 @@ func TestObservers(t *testing.T) {
 		"it hands over and does not leave":   {history.History{initial, isr(50, 1, 2), edit(60, 70, []int32{1, 4}, 1, 2), isr(2000, 1, 2), led(2100, 2, 1, 2), led(3500, 2, 1, 2)}, []string{inISR}},
 		"it comes back":                      {history.History{initial, isr(50, 1, 2), edit(60, 70, []int32{1, 4}, 1, 2), led(2100, 2, 2), led(3500, 1, 2)}, []string{leads}},
 		"in the ISR of a lost leader":        {history.History{initial, isr(30, 1, 2), edit(60, 70, nil, 1, 2), isr(80, 1, 4), edit(90, 100, []int32{4}, 1, 2), led(2000, -1, 1, 4), led(3000, 1, 1, 4)}, nil},
+		"its leader is dead":                 {history.History{initial, isr(30, 1, 2), edit(60, 70, nil, 1, 2), isr(80, 1, 4), edit(90, 100, []int32{4}, 1, 2), kill(110, history.Inject, 1), isr(2000, 1, 4)}, nil},
+		"its leader was dead and is back":    {history.History{initial, isr(30, 1, 2), edit(60, 70, nil, 1, 2), isr(80, 1, 4), edit(90, 100, []int32{4}, 1, 2), kill(110, history.Inject, 1), isr(2000, 1, 4), kill(2010, history.Heal, 1), isr(3100, 1, 4)}, []string{inISR}},
+		"somebody else is dead":              {history.History{initial, isr(30, 1, 2), edit(60, 70, nil, 1, 2), isr(80, 1, 4), edit(90, 100, []int32{4}, 1, 2), kill(110, history.Inject, 2), isr(2000, 1, 4)}, []string{inISR}},
+		"enters while its leader is dead":    {history.History{initial, isr(30, 1, 2), kill(40, history.Inject, 1), isr(2000, 1, 4)}, []string{inISR}},
 		"stays when a leader is back":        {history.History{initial, isr(30, 1, 2), edit(60, 70, nil, 1, 2), isr(80, 1, 4), edit(90, 100, []int32{4}, 1, 2), led(2000, -1, 1, 4), led(3100, 1, 1, 4)}, []string{inISR}},
 		"enters without a leader":            {history.History{initial, isr(30, 1, 2), led(2000, -1, 1, 4)}, []string{inISR}},
 		"all targets are marked":             {history.History{initial, isr(30, 1, 2), move(40, 4), isr(50, 1, 4)}, nil},

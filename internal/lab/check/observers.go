@@ -56,24 +56,25 @@ type term struct {
 // eye follows the samples of a history and tells who is an observer of what, and since when.
 type eye struct {
 	force   *force
-	events  []history.Event // edits and moves, in order of time
+	events  []history.Event // edits, moves and kills, in order of time
+	down    map[int32]bool  // nodes that were killed and are not back
 	targets map[partition][]int32
 	terms   map[partition]term
-	// last is the ISR when the partition was last seen with a leader.
+	// last is the ISR when the partition was last seen with a leader that was alive.
 	last map[partition][]int32
 	// excused is until when a broker was rightly in the ISR: it sat as the leader, or all targets were
-	// marked, or it was in the ISR when the partition lost its leader, without whom no ISR changes.
+	// marked, or it was in the ISR when the partition's leader died: only a leader evicts.
 	excused map[place]float64
 }
 
 func newEye(h history.History) (*eye, int) {
-	e := &eye{force: newForce(), targets: map[partition][]int32{}, terms: map[partition]term{}, last: map[partition][]int32{}, excused: map[place]float64{}}
+	e := &eye{force: newForce(), down: map[int32]bool{}, targets: map[partition][]int32{}, terms: map[partition]term{}, last: map[partition][]int32{}, excused: map[place]float64{}}
 	edits := 0
 	for _, v := range h {
 		if v.Edit != nil {
 			edits++
 		}
-		if v.Edit != nil || v.Move != nil {
+		if v.Edit != nil || v.Move != nil || v.Fault != nil && v.Fault.Name == killed {
 			e.events = append(e.events, v)
 		}
 	}
@@ -87,6 +88,12 @@ func (e *eye) see(s history.Sample) bool {
 		e.events = e.events[1:]
 		if v.Move != nil {
 			e.targets[partition{v.Move.Topic, v.Move.Partition}] = v.Move.Target
+			continue
+		}
+		if v.Fault != nil {
+			for _, id := range v.Fault.Targets {
+				e.down[id] = v.Fault.Phase == history.Inject
+			}
 			continue
 		}
 		at := v.At
@@ -104,11 +111,12 @@ func (e *eye) see(s history.Sample) bool {
 	}
 	target := e.targets[p]
 	has := sync(s.Replicas) && (len(target) == 0 || sync(target))
-	if s.Leader >= 0 {
+	led := s.Leader >= 0 && !e.down[s.Leader]
+	if led {
 		e.last[p] = s.ISR
 	}
 	for id := range e.force.since {
-		if !has || e.sitting(p, id) || s.Leader < 0 && slices.Contains(e.last[p], id) {
+		if !has || e.sitting(p, id) || !led && slices.Contains(e.last[p], id) {
 			e.excused[place{p, id}] = s.At
 		}
 	}
@@ -131,10 +139,17 @@ func (e *eye) since(p partition, id int32) float64 {
 	return at
 }
 
+// killed is the name of the fault that ends processes.
+const killed = "kill -9"
+
 func began(v history.Event) float64 {
 	switch {
 	case v.Move != nil:
 		return v.Move.Began
+	case v.Fault != nil && v.Fault.Phase == history.Heal:
+		return v.At // back when it takes part
+	case v.Fault != nil:
+		return v.Fault.Began
 	case v.Edit.Initial:
 		return math.Inf(-1)
 	}
