@@ -28,7 +28,9 @@ import (
 )
 
 var (
-	// record keeps the results of runs, so that releases, modules and sides can run one at a time.
+	// record keeps the results of runs, so that releases, modules and sides can run one at a time:
+	// -run 'Upstreams/^4.1.0$/core/own', later .../core/patched, and at the end with -table
+	// 'Upstreams/.*/.*/compare'.
 	record = flag.String("record", "", "keep the results of upstream's tests in this folder")
 	table  = flag.String("table", "", "count what is in the -record folder into upstream-tests.md and .json of this folder")
 )
