@@ -107,7 +107,7 @@ func (c *Cluster) ActiveController(ctx context.Context) (int32, error) {
 	topic.Topic = "__cluster_metadata"
 	topic.Partitions = append(topic.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
 	req.Topics = append(req.Topics, topic)
-	resp, _, err := c.AskAny(ctx, req)
+	resp, err := c.askForward(ctx, req)
 	if err != nil {
 		return -1, err
 	}

@@ -18,11 +18,32 @@ const askTimeout = 2 * time.Second
 // Ask sends req to one broker and to no other, and gives its response. Error codes inside the
 // response are the caller's.
 func (c *Cluster) Ask(ctx context.Context, broker int32, req kmsg.Request) (kmsg.Response, error) {
-	cl, err := c.client(broker)
+	return c.ask(ctx, c.clients, askTimeout, broker, req)
+}
+
+// forwardTimeout bounds a question that the broker passes on to a controller.
+const forwardTimeout = time.Second
+
+// askForward is Ask over a connection of its own: a broker answers one request of a connection after
+// the other, and one that waits for a lost quorum would hold up all others.
+func (c *Cluster) askForward(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	errs := []error{errors.New("no broker answered")}
+	for _, id := range c.AnsweringBrokers() {
+		resp, err := c.ask(ctx, c.forwards, forwardTimeout, id, req)
+		if err == nil {
+			return resp, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+func (c *Cluster) ask(ctx context.Context, clients map[int32]*kgo.Client, limit time.Duration, broker int32, req kmsg.Request) (kmsg.Response, error) {
+	cl, err := c.client(clients, broker)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	resp, err := cl.SeedBrokers()[0].Request(ctx, req)
 	if err != nil {
@@ -44,17 +65,17 @@ func (c *Cluster) AskAny(ctx context.Context, req kmsg.Request) (kmsg.Response, 
 	return nil, 0, errors.Join(errs...)
 }
 
-func (c *Cluster) client(broker int32) (*kgo.Client, error) {
+func (c *Cluster) client(clients map[int32]*kgo.Client, broker int32) (*kgo.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cl, ok := c.clients[broker]; ok {
+	if cl, ok := clients[broker]; ok {
 		return cl, nil
 	}
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.byID[broker].Addr()), kgo.RequestRetries(0), kgo.DialTimeout(askTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("client of broker %d: %w", broker, err)
 	}
-	c.clients[broker] = cl
+	clients[broker] = cl
 	return cl, nil
 }
 

@@ -30,7 +30,9 @@ type Cluster struct {
 
 	mu      sync.Mutex
 	clients map[int32]*kgo.Client
-	admin   *kgo.Client
+	// forwards are for requests that brokers pass on to a controller.
+	forwards map[int32]*kgo.Client
+	admin    *kgo.Client
 }
 
 // Start makes a cluster below dir, which must be new or empty, and waits until every broker
@@ -39,7 +41,7 @@ func Start(ctx context.Context, spec Spec, dir string, log *slog.Logger) (*Clust
 	if err := spec.validate(); err != nil {
 		return nil, err
 	}
-	c := &Cluster{Spec: spec, Dir: dir, byID: map[int32]*Node{}, clients: map[int32]*kgo.Client{}, log: log}
+	c := &Cluster{Spec: spec, Dir: dir, byID: map[int32]*Node{}, clients: map[int32]*kgo.Client{}, forwards: map[int32]*kgo.Client{}, log: log}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -154,10 +156,12 @@ func Rack(broker int32) string { return fmt.Sprintf("zone-%d", broker) }
 // Close kills every process and waits until all are gone. It may be called more than once.
 func (c *Cluster) Close() error {
 	c.mu.Lock()
-	for _, cl := range c.clients {
-		cl.Close()
+	for _, clients := range []map[int32]*kgo.Client{c.clients, c.forwards} {
+		for _, cl := range clients {
+			cl.Close()
+		}
+		clear(clients)
 	}
-	c.clients = map[int32]*kgo.Client{}
 	if c.admin != nil {
 		c.admin.Close()
 		c.admin = nil
