@@ -24,6 +24,7 @@ build:
 lint:
 	$(GO) vet -tags cluster,upstream,mutation,emulated,metrics ./...
 	$(GO) tool staticcheck -tags cluster,upstream,mutation,emulated,metrics ./...
+	$(GO) tool actionlint
 
 ## vuln: known vulnerabilities of the libraries used (needs Go's vulnerability database)
 vuln:
