@@ -58,6 +58,8 @@ type Spec struct {
 	Gradle build.Gradle
 	// Progress is told what begins; nil for silence.
 	Progress func(what string)
+	// Waiting is told that another build of the same folder has to end first; nil for silence.
+	Waiting func(dir string)
 }
 
 // Artifacts are the checked files of a release for one Scala version.
@@ -72,7 +74,12 @@ type Artifacts struct {
 // Make builds, proves and writes a bundle to dir. What fails leaves dir as it was.
 func Make(ctx context.Context, s Spec, dir string) (*Bundle, error) {
 	var b *Bundle
-	err := replaceDir(ctx, dir, filepath.Join(s.CacheDir, "lock"), func(tmp string) error {
+	wait := func() {
+		if s.Waiting != nil {
+			s.Waiting(dir)
+		}
+	}
+	err := replaceDir(ctx, dir, filepath.Join(s.CacheDir, "lock"), wait, func(tmp string) error {
 		var err error
 		if b, err = fill(ctx, s, tmp); err != nil {
 			return err

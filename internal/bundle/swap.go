@@ -19,9 +19,9 @@ import (
 
 // replaceDir runs fill on an empty folder beside dir and puts that folder in dir's place in
 // one step. A dir that has something in it is replaced only when it is a bundle. Builders of
-// the same dir wait for each other by a lock file in lockDir. When fill fails, the process
-// is killed or the disk is full, dir is what it was.
-func replaceDir(ctx context.Context, dir, lockDir string, fill func(tmp string) error) (err error) {
+// the same dir wait for each other by a lock file in lockDir, and wait is called before that.
+// When fill fails, the process is killed or the disk is full, dir is what it was.
+func replaceDir(ctx context.Context, dir, lockDir string, wait func(), fill func(tmp string) error) (err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -32,15 +32,20 @@ func replaceDir(ctx context.Context, dir, lockDir string, fill func(tmp string) 
 	}
 	sum := sha256.Sum256([]byte(dir))
 	lock := flock.New(filepath.Join(lockDir, "out-"+hex.EncodeToString(sum[:8])))
-	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+	free, err := lock.TryLock()
+	if err == nil && !free {
+		wait()
+		_, err = lock.TryLockContext(ctx, 100*time.Millisecond)
+	}
+	if err != nil {
 		return fmt.Errorf("wait for another build of %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	if err := mayReplace(dir); err != nil {
 		return err
 	}
-	prefix := ".observer-patch-" + filepath.Base(dir) + "-"
-	// What a killed build left; nobody else works here while the lock is held.
+	// No name of a target has a tilde: one is not taken for the beginning of another.
+	prefix := ".observer-patch-" + filepath.Base(dir) + "~"
 	if err := removeLeft(parent, prefix); err != nil {
 		return err
 	}
@@ -49,6 +54,11 @@ func replaceDir(ctx context.Context, dir, lockDir string, fill func(tmp string) 
 		return fmt.Errorf("output %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	alive := claim(tmp)
+	if _, err := alive.TryLock(); err != nil {
+		return fmt.Errorf("output %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, alive.Unlock()) }()
 	if err := fill(tmp); err != nil {
 		return err
 	}
@@ -79,16 +89,28 @@ func mayReplace(dir string) error {
 	return nil
 }
 
+// claim is the lock by which a temporary folder is known to be in use. Builders with other
+// caches, so with other lock folders, may work beside this one.
+func claim(tmp string) *flock.Flock { return flock.New(tmp, flock.SetFlag(os.O_RDONLY)) }
+
+// removeLeft removes the temporary folders of killed builds: those that nobody holds.
 func removeLeft(parent, prefix string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) {
-			if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
-				return err
-			}
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		path := filepath.Join(parent, e.Name())
+		lock := claim(path)
+		free, err := lock.TryLock()
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !free {
+			continue
+		}
+		if err := errors.Join(err, os.RemoveAll(path), lock.Unlock()); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -20,16 +20,19 @@ func write(text string) func(string) error {
 	}
 }
 
+// nobody waits, or nobody is told.
+func nobody() {}
+
 func TestReplacingLeavesTheOldOrTheNewWhole(t *testing.T) {
 	ctx, base := context.Background(), t.TempDir()
 	dir, locks := filepath.Join(base, "dist", "x"), filepath.Join(base, "lock")
-	require.NoError(t, replaceDir(ctx, dir, locks, write("one")))
-	require.NoError(t, replaceDir(ctx, dir, locks, write("two")))
+	require.NoError(t, replaceDir(ctx, dir, locks, nobody, write("one")))
+	require.NoError(t, replaceDir(ctx, dir, locks, nobody, write("two")))
 	failure := errors.New("disk full")
-	err := replaceDir(ctx, dir, locks, func(tmp string) error { return errors.Join(write("three")(tmp), failure) })
+	err := replaceDir(ctx, dir, locks, nobody, func(tmp string) error { return errors.Join(write("three")(tmp), failure) })
 	assert.ErrorIs(t, err, failure)
 	cancelled, cancel := context.WithCancel(ctx)
-	err = replaceDir(cancelled, dir, locks, func(tmp string) error { cancel(); return write("four")(tmp) })
+	err = replaceDir(cancelled, dir, locks, nobody, func(tmp string) error { cancel(); return write("four")(tmp) })
 	assert.ErrorIs(t, err, context.Canceled)
 	for _, name := range []string{ProvenanceFile, "a.jar"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
@@ -47,9 +50,9 @@ func TestReplacingLeavesTheOldOrTheNewWhole(t *testing.T) {
 func TestWhatAKilledBuildLeftIsRemoved(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "dist", "x")
-	left := filepath.Join(base, "dist", ".observer-patch-x-123")
+	left := filepath.Join(base, "dist", ".observer-patch-x~123")
 	require.NoError(t, os.MkdirAll(left, 0o755))
-	require.NoError(t, replaceDir(context.Background(), dir, filepath.Join(base, "lock"), write("one")))
+	require.NoError(t, replaceDir(context.Background(), dir, filepath.Join(base, "lock"), nobody, write("one")))
 	assert.NoDirExists(t, left)
 }
 
@@ -58,7 +61,7 @@ func TestAFolderThatIsNoBundleIsNotReplaced(t *testing.T) {
 	dir := filepath.Join(base, "x")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "work.txt"), []byte("mine"), 0o644))
-	err := replaceDir(context.Background(), dir, filepath.Join(base, "lock"), write("one"))
+	err := replaceDir(context.Background(), dir, filepath.Join(base, "lock"), nobody, write("one"))
 	assert.Equal(t, exit.Refused, exit.Code(err))
 	assert.FileExists(t, filepath.Join(dir, "work.txt"))
 }
@@ -71,7 +74,7 @@ func TestTwoBuildsOfOneFolderWaitForEachOther(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			assert.NoError(t, replaceDir(context.Background(), dir, locks, func(tmp string) error {
+			assert.NoError(t, replaceDir(context.Background(), dir, locks, nobody, func(tmp string) error {
 				mu.Lock()
 				inside++
 				most = max(most, inside)

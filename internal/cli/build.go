@@ -132,6 +132,7 @@ func (b *buildFlags) run(ctx context.Context, env *Env) ([]built, error) {
 			s.Outputs = outputs
 		}
 		b.gradle.into(env, &s, &b.src, b.out, name)
+		s.Waiting = func(dir string) { env.Log.Info("waiting for another build of this folder", "out", dir) }
 		dir := filepath.Join(b.out, name)
 		made, err := bundle.Make(ctx, s, dir)
 		if err != nil {
