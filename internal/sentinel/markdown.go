@@ -132,6 +132,9 @@ func stepNames(steps []Step) string {
 	return strings.Join(names, ", ")
 }
 
+// code makes a text safe between backquotes.
+func code(s string) string { return strings.NewReplacer("\n", " ", "`", "'").Replace(s) }
+
 // plain makes a text safe for a line of Markdown: no markup of its own, no mention, no comment.
 func plain(s string) string {
 	return strings.NewReplacer("\n", " ", "<", "&lt;", "|", "\\|", "`", "'", "@", "@\u200b").Replace(s)

@@ -238,14 +238,14 @@ func (n Newcomer) markdown(b *strings.Builder) {
 	for _, d := range n.Drifts {
 		fmt.Fprintf(b, "\n- hook `%s`, `%s`: **%s**", d.Hook, d.Path, d.Cause)
 		if d.Wanted != "" {
-			fmt.Fprintf(b, ", expected once, found %d: `%s`", d.Count, plain(d.Wanted))
+			fmt.Fprintf(b, ", expected once, found %d: `%s`", d.Count, code(d.Wanted))
 		}
 		fmt.Fprintf(b, " (%s)\n", d.Pos)
 		if d.Member != "" {
-			fmt.Fprintf(b, "  In `%s`: %d lines gone, %d new since %s.\n", plain(d.Member), d.Removed, d.Added, d.LastGood)
+			fmt.Fprintf(b, "  In `%s`: %d lines gone, %d new since %s.\n", code(d.Member), d.Removed, d.Added, d.LastGood)
 		}
 		for _, c := range d.Candidates {
-			fmt.Fprintf(b, "  Like it by %.0f %%: line %d, `%s`\n", c.Similarity*100, c.Line, plain(c.Excerpt))
+			fmt.Fprintf(b, "  Like it by %.0f %%: line %d, `%s`\n", c.Similarity*100, c.Line, code(c.Excerpt))
 		}
 		if len(d.Elsewhere) > 0 {
 			fmt.Fprintf(b, "  Perhaps now in %s.\n", strings.Join(d.Elsewhere, ", "))

@@ -17,9 +17,8 @@ type sarifRun struct {
 	Tool struct {
 		Driver sarifDriver `json:"driver"`
 	} `json:"tool"`
-	ColumnKind string               `json:"columnKind"`
-	Bases      map[string]sarifText `json:"originalUriBaseIds"`
-	Results    []sarifResult        `json:"results"`
+	ColumnKind string        `json:"columnKind"`
+	Results    []sarifResult `json:"results"`
 }
 
 type sarifDriver struct {
@@ -35,10 +34,6 @@ type sarifRule struct {
 
 type sarifMessage struct {
 	Text string `json:"text"`
-}
-
-type sarifText struct {
-	Description sarifMessage `json:"description"`
 }
 
 type sarifResult struct {
@@ -71,7 +66,8 @@ type sarifRegion struct {
 const (
 	// sarifSchema is the schema's own address in the standard.
 	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-	sourceRoot  = "%SRCROOT%"
+	// sourceRoot is how code scanning calls the root of the repository.
+	sourceRoot = "%SRCROOT%"
 )
 
 var ruleTexts = map[string]string{
@@ -88,8 +84,7 @@ var ruleTexts = map[string]string{
 
 // SARIF gives the findings for code scanning: a miss points at the anchor's line in the catalog.
 func (r Report) SARIF() ([]byte, error) {
-	run := sarifRun{ColumnKind: "utf16CodeUnits", Results: []sarifResult{},
-		Bases: map[string]sarifText{sourceRoot: {sarifMessage{"The root of the observer-patch repository"}}}}
+	run := sarifRun{ColumnKind: "utf16CodeUnits", Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "observer-patch sentinel", Version: r.Tool, Rules: []sarifRule{}}
 	for _, f := range r.findings() {
 		i := slices.IndexFunc(run.Tool.Driver.Rules, func(x sarifRule) bool { return x.ID == f.rule })

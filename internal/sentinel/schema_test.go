@@ -23,7 +23,8 @@ import (
 	"observer-patch/internal/sentinel"
 )
 
-// sarifSchema gives the standard's JSON schema, which the module go-sarif carries as a constant.
+// sarifSchema gives the standard's JSON schema, which the module go-sarif carries as a constant
+// (in which one property's name, originalUriBaseIds, was spelled anew; reports have no need of it).
 func sarifSchema(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/owenrumney/go-sarif/v3").Output()
