@@ -45,7 +45,7 @@ func (p *page) query(panel, expr string, n int) {
 	p.queries = append(p.queries, fmt.Sprintf("| %s | `%s` | %d |", panel, expr, n))
 }
 
-func (p *page) alert(alert, because, expr string, n int, took time.Duration) {
+func (p *page) alert(alert, because string, n int, took time.Duration) {
 	p.alerts = append(p.alerts, fmt.Sprintf("| %s | %s | %d | %.0f s |", alert, because, n, took.Seconds()))
 }
 
