@@ -28,6 +28,7 @@ type autoFlags struct {
 	rules       promoter.Rules
 	policy      string
 	topics      map[string]string
+	placements  []string
 	maxLagMS    int64
 	auditPath   string
 	metricsAddr string
@@ -75,6 +76,7 @@ object a line: BEGIN, PROMOTE-OK, DEMOTE-OK, FAILED, SKIP with the reason, DRY-R
 	fs.BoolVar(&f.once, "once", false, "one scan, then end")
 	fs.StringVar(&f.policy, "policy", string(promoter.UnderMinISR), "policy of topics without one of their own")
 	fs.StringToStringVar(&f.topics, "topic-policy", nil, "TOPIC=POLICY; may be given several times")
+	fs.StringArrayVar(&f.placements, "placement", nil, "TOPIC=FILE, or PATTERN=FILE: the placement's observerPromotionPolicy, never where it has none")
 	fs.Int64Var(&f.rules.MaxLagRecords, "max-lag-records", 0, "committed records that an observer may lack; -1 does not look at records")
 	fs.Int64Var(&f.maxLagMS, "max-lag-ms", -1, "milliseconds for which it may lack what was committed; -1 does not look at time")
 	fs.DurationVar(&f.rules.Cooldown, "cooldown", f.rules.Cooldown, "no second promotion of a broker within this time")
@@ -97,6 +99,17 @@ func (f *autoFlags) settings() (err error) {
 		if f.rules.Topics[topic], err = promoter.ParsePolicy(f.topics[topic]); err != nil {
 			return exit.With(exit.Usage, fmt.Errorf("--topic-policy %s: %w", topic, err))
 		}
+	}
+	layouts, err := readLayouts(f.placements)
+	if err != nil {
+		return err
+	}
+	for _, l := range layouts {
+		policy := promoter.Never
+		if l.placement.Policy != "" {
+			policy = promoter.Policy(l.placement.Policy)
+		}
+		f.rules.Placed = append(f.rules.Placed, promoter.Placed{Pattern: l.pattern, Policy: policy})
 	}
 	f.rules.MaxLag = time.Duration(f.maxLagMS) * time.Millisecond
 	if f.rules.MaxLagRecords < 0 && f.rules.MaxLag < 0 {

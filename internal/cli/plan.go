@@ -87,9 +87,10 @@ type layout struct {
 	placement placement.Placement
 }
 
-func (f *planFlags) layouts() ([]layout, error) {
+// readLayouts reads the files of --placement.
+func readLayouts(args []string) ([]layout, error) {
 	var out []layout
-	for _, arg := range f.placements {
+	for _, arg := range args {
 		pattern, file, ok := strings.Cut(arg, "=")
 		if _, err := path.Match(pattern, ""); !ok || pattern == "" || err != nil {
 			return nil, exit.With(exit.Usage, fmt.Errorf("--placement %q: expected TOPIC=FILE or PATTERN=FILE", arg))
@@ -117,7 +118,7 @@ func of(layouts []layout, topic string) (placement.Placement, bool) {
 }
 
 func (f *planFlags) run(ctx context.Context, env *Env) error {
-	layouts, err := f.layouts()
+	layouts, err := readLayouts(f.placements)
 	if err != nil {
 		return err
 	}

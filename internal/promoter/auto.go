@@ -31,6 +31,8 @@ type Auto struct {
 
 	cluster string
 	said    map[string]time.Time
+	// dry is the state of a dry run, which writes nothing that a real run would read.
+	dry *State
 }
 
 // sayAgain is how long a reason to skip that lasts is not written again.
@@ -89,8 +91,6 @@ func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
 	a.Metrics.state(scan, next)
 	switch {
 	case a.DryRun:
-		// The state is kept in memory only by being stored, so a dry run stores what it saw and
-		// never an action: a later real run finds nothing that it did not do.
 		if action != nil {
 			if err := a.skipOnce(a.line(AuditDryRun, *action, nil), string(action.Change)+fmt.Sprint(action.Broker)); err != nil {
 				return 0, err
@@ -253,12 +253,21 @@ func (a *Auto) skipOnce(l AuditLine, what string) error {
 }
 
 func (a *Auto) load() (State, error) {
+	if a.dry != nil {
+		return a.dry.clone(), nil
+	}
 	var s State
 	_, err := a.Operator.Store.load(autoFile, &s)
 	return s.clone(), err
 }
 
-func (a *Auto) store(s State) error { return a.Operator.Store.save(autoFile, s) }
+func (a *Auto) store(s State) error {
+	if a.DryRun {
+		a.dry = &s
+		return nil
+	}
+	return a.Operator.Store.save(autoFile, s)
+}
 
 // NoFence lets everybody act; it is for dry runs, which do not.
 type NoFence struct{}

@@ -33,7 +33,8 @@ type GroupLock struct {
 	mu         sync.Mutex
 	member     string
 	generation int32
-	held       bool
+	// held says that the last that was heard is that this member leads its generation.
+	held bool
 }
 
 const groupProtocol = "observer-patch"
@@ -59,13 +60,13 @@ func (l *GroupLock) Check(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, kerr.RebalanceInProgress): // somebody joined: join again, still the leader
-		default:
-			l.held = false
-			if !fenced(err) {
-				return fmt.Errorf("heartbeat of the lock: %w", err)
-			}
-			l.member = ""
+		case fenced(err):
+			l.member, l.held = "", false
 			return fmt.Errorf("%w any more: %w", ErrNotHeld, err)
+		default:
+			// The membership may well be alive, with a coordinator that is moving: the next
+			// heartbeat tells. Joining anew would need a write, which is what may not work now.
+			return fmt.Errorf("heartbeat of the lock: %w", err)
 		}
 	} else if err := l.free(ctx); err != nil {
 		return err

@@ -52,3 +52,36 @@ func TestAHolderThatWasSilentIsFenced(t *testing.T) {
 	require.Eventually(t, func() bool { return b.Check(t.Context()) == nil }, 10*time.Second, 20*time.Millisecond)
 	require.ErrorIs(t, a.Check(t.Context()), ErrNotHeld)
 }
+
+// flaky is a way to the cluster that can be cut.
+type flaky struct {
+	Requester
+	cut   bool
+	joins int
+}
+
+func (f *flaky) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	if f.cut {
+		return nil, errDown
+	}
+	if _, joins := req.(*kmsg.JoinGroupRequest); joins {
+		f.joins++
+	}
+	return f.Requester.Request(ctx, req)
+}
+
+// Joining writes to a topic that may be under its minimum just then.
+func TestACoordinatorThatWasAwayIsAskedWithTheSameMembership(t *testing.T) {
+	c := kfake.MustCluster(kfake.NumBrokers(1))
+	t.Cleanup(c.Close)
+	a := instance(t, c, 10*time.Second)
+	way := &flaky{Requester: a.client}
+	a.client = way
+	require.NoError(t, a.Check(t.Context()))
+	joins := way.joins
+	way.cut = true
+	require.ErrorIs(t, a.Check(t.Context()), errDown, "not to be acted on")
+	way.cut = false
+	require.NoError(t, a.Check(t.Context()))
+	require.Equal(t, joins, way.joins)
+}

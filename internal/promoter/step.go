@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"time"
 
@@ -17,6 +18,9 @@ type Rules struct {
 	// Policy is that of topics that have none of their own in Topics.
 	Policy Policy            `json:"policy"`
 	Topics map[string]Policy `json:"topics,omitempty"`
+	// Placed are policies of placements, for topics that are not in Topics; the first pattern that
+	// matches counts (path.Match).
+	Placed []Placed `json:"placed,omitempty"`
 	// MaxLagRecords is how many committed records an observer may lack; negative: not looked at.
 	MaxLagRecords int64 `json:"max_lag_records"`
 	// MaxLag is for how long it may lack what was committed; negative: not looked at.
@@ -27,6 +31,12 @@ type Rules struct {
 	Gap time.Duration `json:"gap_ns"`
 	// Hold is how long a broker is left alone after a person has changed its mark.
 	Hold time.Duration `json:"hold_ns"`
+}
+
+// Placed is the promotion policy that a placement asks for.
+type Placed struct {
+	Pattern string `json:"pattern"`
+	Policy  Policy `json:"policy"`
 }
 
 // DefaultRules are off, with a lag gate of 0 records.
@@ -118,6 +128,11 @@ func copied[K comparable, V any](m map[K]V) map[K]V {
 func (r Rules) policy(topic string) Policy {
 	if p, ok := r.Topics[topic]; ok {
 		return p
+	}
+	for _, p := range r.Placed {
+		if ok, _ := path.Match(p.Pattern, topic); ok { // the pattern was checked
+			return p.Policy
+		}
 	}
 	return r.Policy
 }

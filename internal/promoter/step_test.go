@@ -122,6 +122,10 @@ func TestGatesThatArePassed(t *testing.T) {
 	r.Policy, r.Topics = Never, map[string]Policy{"t": UnderMinISR, "u": UnderMinISR}
 	_, a, _ = r.Step(State{}, scan(t, fallen(), noon))
 	assert.NotNil(t, a, "every topic of the broker has the policy")
+	r = enabled()
+	r.Policy, r.Placed = Never, []Placed{{"t*", UnderMinISR}, {"*", UnderMinISR}}
+	_, a, _ = r.Step(State{}, scan(t, fallen(), noon))
+	assert.NotNil(t, a, "the placements' policies count")
 }
 
 func TestPolicies(t *testing.T) {

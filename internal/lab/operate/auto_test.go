@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -88,13 +90,47 @@ func (r *rig) seen(topic, what string, cond func(isr []int32) bool) time.Time {
 	return time.Now()
 }
 
+// freeAddr gives an address of this machine that nobody listens on.
+func freeAddr(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// locked waits until the instance with these metrics holds the lock: taking it writes to a topic
+// that the fault would stop.
+func (r *rig) locked(metrics string) {
+	r.t.Helper()
+	require.NoError(r.t, r.cluster.Await(r.ctx, 90*time.Second, "auto holds the lock", func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+metrics+"/metrics", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(text, []byte("observer_patch_auto_lock_held 1\n")) {
+			return errors.New("not yet")
+		}
+		return nil
+	}))
+}
+
 func TestAutoPromotesAndDemotes(t *testing.T) {
 	r := start(t)
 	r.topic("t", []int32{1, 2, 3, 4}, []int32{1, 3, 2, 4})
 	r.produce("t", 1000)
 	audit := filepath.Join(t.TempDir(), "audit.jsonl")
-	stop := r.begin(audit, "--enable", "--interval", "10s")
-	r.event(audit, promoter.AuditStart, time.Time{})
+	metrics := freeAddr(t)
+	stop := r.begin(audit, "--enable", "--interval", "10s", "--metrics-listen", metrics)
+	r.locked(metrics)
 	// A second instance on another machine (another state folder) finds the lock taken.
 	second := filepath.Join(t.TempDir(), "second.jsonl")
 	other := rig{t: t, ctx: r.ctx, cluster: r.cluster, args: append(r.args[:len(r.args)-1:len(r.args)-1], t.TempDir())}

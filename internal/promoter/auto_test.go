@@ -1,0 +1,152 @@
+package promoter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"observer-patch/internal/observer"
+)
+
+// auto is automatic promotion of the model with a log of its own.
+func auto(t *testing.T, m *model) (*Auto, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	audit, err := OpenAudit(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = audit.Close() })
+	return &Auto{Operator: operator(t, m), Rules: enabled(), Lock: NoFence{}, Audit: audit, Metrics: &Metrics{}, Every: 10 * time.Second, Limit: 10 * time.Second}, path
+}
+
+func lines(t *testing.T, path string) []AuditLine {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var out []AuditLine
+	for _, line := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
+		var l AuditLine
+		require.NoError(t, json.Unmarshal(line, &l))
+		out = append(out, l)
+	}
+	return out
+}
+
+func TestAnActionIsWrittenDownBeforeAndAfter(t *testing.T) {
+	m := fallen()
+	a, path := auto(t, m)
+	m.before = func(string) error {
+		require.Equal(t, AuditBegin, lines(t, path)[0].Event, "before the first file")
+		return nil
+	}
+	_, err := a.Scan(t.Context())
+	require.NoError(t, err)
+	log := lines(t, path)
+	require.Equal(t, AuditPromote, log[len(log)-1].Event)
+	require.Equal(t, []string{"t-0", "u-0"}, log[len(log)-1].Partitions)
+	m.before = nil
+	m.start(2, 3)
+	for range 3 {
+		_, err = a.Scan(t.Context())
+		require.NoError(t, err)
+		m.now = m.now.Add(5 * time.Second)
+	}
+	log = lines(t, path)
+	require.Equal(t, AuditDemote, log[len(log)-1].Event)
+	require.Equal(t, ids(4), m.marked())
+
+	w := httptest.NewRecorder()
+	a.Metrics.ServeHTTP(w, nil)
+	for _, want := range []string{`observer_patch_auto_actions_total{change="promote",outcome="ok"} 1`, `observer_patch_auto_actions_total{change="demote",outcome="ok"} 1`,
+		"observer_patch_auto_lock_held 1", `observer_patch_auto_scans_total{outcome="ok"} 4`} {
+		require.Contains(t, w.Body.String(), want)
+	}
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	m := fallen()
+	a, path := auto(t, m)
+	a.DryRun = true
+	for range 3 {
+		_, err := a.Scan(t.Context())
+		require.NoError(t, err)
+	}
+	require.Empty(t, m.events)
+	log := lines(t, path)
+	require.Len(t, log, 1, "said once")
+	require.Equal(t, AuditDryRun, log[0].Event)
+	require.NoFileExists(t, a.Operator.Store.Path(autoFile), "a real run beside it finds nothing of it")
+}
+
+func TestWithoutTheAuditLogNothingIsDone(t *testing.T) {
+	_, err := OpenAudit(filepath.Join(t.TempDir(), "missing", "audit.jsonl"))
+	require.ErrorContains(t, err, "no audit log, no automatic promotion")
+
+	m := fallen()
+	a, _ := auto(t, m)
+	require.NoError(t, a.Audit.Close())
+	require.Error(t, a.Run(t.Context()), "it ends")
+	_, err = a.Scan(t.Context())
+	require.Error(t, err)
+	require.Empty(t, m.events, "and nothing was done")
+}
+
+// fences are the answers of the lock, one after the other.
+type fences []error
+
+func (f *fences) Check(context.Context) error {
+	err := (*f)[0]
+	*f = (*f)[1:]
+	return err
+}
+
+func TestALockLostBetweenScanAndActionStopsIt(t *testing.T) {
+	m := fallen()
+	a, path := auto(t, m)
+	a.Lock = &fences{nil, ErrNotHeld}
+	_, err := a.Scan(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, m.events)
+	log := lines(t, path)
+	require.Equal(t, SkipNoLock, log[len(log)-1].Rule)
+	s, err := a.load()
+	require.NoError(t, err)
+	require.Nil(t, s.Doing)
+}
+
+func TestAPersonsCommandUnderWayIsWaitedFor(t *testing.T) {
+	m := fallen()
+	a, path := auto(t, m)
+	release, err := a.Operator.Store.Lock(ChangeLock)
+	require.NoError(t, err)
+	_, err = a.Scan(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, m.events)
+	require.Equal(t, SkipPerson, lines(t, path)[0].Rule)
+	release()
+	_, err = a.Scan(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, m.marked())
+}
+
+func TestItFinishesWhatIsPendingWhenANodeReturns(t *testing.T) {
+	m := fallen()
+	m.down[3] = true
+	a, path := auto(t, m)
+	_, err := a.Scan(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, m.marked())
+	require.Equal(t, ids(4), observer.ParseFile(m.content[3]).IDs)
+	delete(m.down, 3)
+	_, err = a.Scan(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, observer.ParseFile(m.content[3]).IDs)
+	log := lines(t, path)
+	require.Equal(t, AuditFinished, log[len(log)-1].Event)
+}
