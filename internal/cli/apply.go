@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"observer-patch/internal/anchor"
 	"observer-patch/internal/exit"
@@ -39,6 +40,9 @@ it says or nothing at all. An output folder that has something in it is refused.
 			if err := checkFormat(a.format); err != nil {
 				return err
 			}
+			if err := a.ignored(cmd.Flags()); err != nil {
+				return err
+			}
 			rows, err := a.run(cmd.Context(), env)
 			if len(rows) > 0 {
 				if perr := printRows(env.Out, a.format, rows, writtenTable); err == nil {
@@ -57,6 +61,26 @@ it says or nothing at all. An output folder that has something in it is refused.
 	f.BoolVar(&a.reverse, "reverse", false, "take our hooks out of the patched tree at --dir")
 	f.BoolVar(&a.dryRun, "dry-run", false, "write nothing, say what would be written")
 	return cmd
+}
+
+// ignored refuses flags that --patch and --reverse would not look at.
+func (a *applyFlags) ignored(f *pflag.FlagSet) error {
+	which, no := "--reverse", []string{"git-url", "offline"}
+	switch {
+	case a.file != "":
+		which, no = "--patch", append(no, "mode", "scala", "set")
+	case !a.reverse:
+		return nil
+	}
+	if f.Changed("source") && a.src.kind != "dir" {
+		return exit.With(exit.Usage, fmt.Errorf("%s works on the tree at --dir; it does not go with --source %s", which, a.src.kind))
+	}
+	for _, name := range no {
+		if f.Changed(name) {
+			return exit.With(exit.Usage, fmt.Errorf("%s works on the tree at --dir; it does not go with --%s", which, name))
+		}
+	}
+	return nil
 }
 
 func (a *applyFlags) run(ctx context.Context, env *Env) ([]written, error) {

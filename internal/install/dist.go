@@ -35,17 +35,10 @@ type distJar struct {
 	sums map[string]string
 }
 
-// readDist checks a bundle's sums (exit code 4) and reads what install needs of it.
+// readDist holds a bundle's files against its sums and its provenance (exit code 4) and reads
+// what install needs of it.
 func readDist(dir string) (*dist, error) {
-	sums, err := bundle.CheckSums(dir)
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(filepath.Join(dir, bundle.ProvenanceFile))
-	if err != nil {
-		return nil, err
-	}
-	s, err := bundle.ReadProvenance(text)
+	s, err := bundle.Read(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +51,10 @@ func readDist(dir string) (*dist, error) {
 		if path.Ext(subject.Name) != ".jar" {
 			continue
 		}
-		if subject.Name != filepath.Base(subject.Name) || subject.Digest["sha256"] != sums[subject.Name] {
-			return nil, exit.With(exit.Proof, fmt.Errorf("%s: the provenance says SHA-256 %s, found %s", subject.Name, subject.Digest["sha256"], sums[subject.Name]))
+		if subject.Name != filepath.Base(subject.Name) {
+			return nil, exit.With(exit.Proof, fmt.Errorf("%s names %q; expected the name of a jar in the bundle's own folder", bundle.ProvenanceFile, subject.Name))
 		}
-		j := distJar{name: subject.Name, sha256: sums[subject.Name], entries: modules[subject.Name]}
+		j := distJar{name: subject.Name, sha256: subject.Digest["sha256"], entries: modules[subject.Name]}
 		for _, dep := range s.Predicate.BuildDefinition.ResolvedDependencies {
 			if fileOf(dep.URI) == j.name {
 				j.release = dep.Digest["sha256"]
