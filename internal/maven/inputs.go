@@ -85,7 +85,7 @@ func logging(r release.Release, core []Coordinates) []Coordinates {
 // testRoots are upstream's published test classes and what runs them.
 func testRoots(r release.Release) []Coordinates {
 	v := r.String()
-	modules := []string{"kafka_2.13", "kafka-metadata", "kafka-clients", "kafka-server-common", "kafka-storage", "kafka-raft", "kafka-group-coordinator", "kafka-server"}
+	modules := []string{"kafka_2.13", "kafka-metadata", "kafka-clients", "kafka-server-common", "kafka-storage", "kafka-storage-api", "kafka-raft", "kafka-group-coordinator", "kafka-server"}
 	// The console must be of the JUnit that upstream's test support brings along.
 	console := "1.10.2"
 	if r.Version.Major() >= 4 {
