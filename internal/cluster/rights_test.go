@@ -63,7 +63,7 @@ func guarded(t *testing.T, ctx context.Context, version string) (string, *kgo.Cl
 	admin, err := kgo.NewClient(kgo.SeedBrokers(client), kgo.SASL(plain.Auth{User: "admin", Pass: "admin"}.AsMechanism()), kgo.RetryTimeout(2*time.Minute), kgo.RequestRetries(1000))
 	require.NoError(t, err)
 	t.Cleanup(admin.Close)
-	require.NoError(t, admin.Ping(ctx))
+	require.Eventually(t, func() bool { return admin.Ping(ctx) == nil }, 2*time.Minute, 200*time.Millisecond, "the node answers")
 	return client, admin
 }
 

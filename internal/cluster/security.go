@@ -313,7 +313,7 @@ func bearer(l login, handler, endpoint string, warn func(string)) (sasl.Mechanis
 		warn("sasl.oauthbearer.token.endpoint.url is no https: the client's secret goes over the network in the clear")
 	case "https":
 	default:
-		return nil, fmt.Errorf("sasl.oauthbearer.token.endpoint.url=%s: expected https://..., http://... or file:/...", endpoint)
+		return nil, fmt.Errorf("sasl.oauthbearer.token.endpoint.url=%s: expected a URL with https, http or file", endpoint)
 	}
 	if options["clientId"] == "" || options["clientSecret"] == "" {
 		return nil, errors.New("sasl.jaas.config: expected clientId and clientSecret")

@@ -215,7 +215,7 @@ func TestBearerTokensNeedAHandlerThatIsKnown(t *testing.T) {
 		jaas("oauthbearer.OAuthBearerLoginModule", `clientId=a clientSecret=b`):                                             "is not supported",
 		"sasl.login.callback.handler.class=x.Y\n" + jaas("oauthbearer.OAuthBearerLoginModule", `clientId=a clientSecret=b`): "expected org.apache.kafka.common.security.oauthbearer",
 		"sasl.login.callback.handler.class=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler\nsasl.oauthbearer.token.endpoint.url=ftp://x\n" +
-			jaas("oauthbearer.OAuthBearerLoginModule", `clientId=a clientSecret=b`): "expected https://",
+			jaas("oauthbearer.OAuthBearerLoginModule", `clientId=a clientSecret=b`): "expected a URL with https, http or file",
 	} {
 		_, err := connects(t, "127.0.0.1:1", "security.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER\n"+properties)
 		assert.ErrorContains(t, err, want)
