@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sort"
-	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
@@ -121,40 +117,4 @@ func checkFormat(format string) error {
 		return nil
 	}
 	return exit.With(exit.Usage, fmt.Errorf("-o %q: expected table, json or yaml", format))
-}
-
-// printRows prints a result as a table without frames, as JSON or as YAML. The names in
-// JSON and YAML are the same.
-func printRows[T any](w io.Writer, format string, rows []T, fill func(table.Writer, []T)) error {
-	switch format {
-	case "json":
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(rows)
-	case "yaml":
-		text, err := yaml.MarshalWithOptions(rows, yaml.UseJSONMarshaler())
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(text)
-		return err
-	}
-	t := table.NewWriter()
-	t.SetStyle(plainTable())
-	fill(t, rows)
-	for _, line := range strings.Split(t.Render(), "\n") {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func plainTable() table.Style {
-	s := table.StyleDefault
-	s.Options = table.OptionsNoBordersAndSeparators
-	s.Box.PaddingLeft = ""
-	s.Box.PaddingRight = "  "
-	s.Format.Header = 0
-	return s
 }

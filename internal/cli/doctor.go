@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
@@ -53,17 +51,7 @@ notes do not count. docs/install.md lists the codes of the findings.`,
 }
 
 func printReport(w io.Writer, format string, r *install.Report) error {
-	switch format {
-	case "json":
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	case "yaml":
-		text, err := yaml.MarshalWithOptions(r, yaml.UseJSONMarshaler())
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(text)
+	if done, err := encode(w, format, r); done {
 		return err
 	}
 	orNone := func(s string) string {

@@ -123,7 +123,7 @@ and everything is looked at again right before the election.
 It is refused, with exit code 5, when a live replica does not tell its position, when a marked
 replica has more than every unmarked one (promote it first), when anything has changed since the
 plan was shown, and, without --accept-data-loss, when a replica is dead: what it alone has is lost.
-How much that is at most is printed, from the positions that 'auto' or 'status --record' recorded.
+How much that is at most is printed, from the positions that 'auto' or 'record' recorded.
 
 Do not restart brokers meanwhile.`,
 		Example: `  observer-patch elect unclean --context prod --dry-run

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -157,17 +155,13 @@ func (f *statusFlags) show(w io.Writer, r *overview.Report) error {
 }
 
 func printStatus(w io.Writer, format string, r *overview.Report) error {
-	switch format {
-	case "json":
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	case "yaml":
-		text, err := yaml.MarshalWithOptions(r, yaml.UseJSONMarshaler())
-		if err != nil {
+	if format == "yaml" {
+		// With --watch one document follows the other.
+		if _, err := io.WriteString(w, "---\n"); err != nil {
 			return err
 		}
-		_, err = w.Write(append([]byte("---\n"), text...))
+	}
+	if done, err := encode(w, format, r); done {
 		return err
 	}
 	var b strings.Builder

@@ -112,7 +112,7 @@ func (r Recording) Bound(end int64, now time.Time) Bound {
 // String gives the bound in the words that are printed before an unclean election.
 func (b Bound) String() string {
 	if !b.Known {
-		return "an unknown number of records: no position was recorded before (see observer-patch status --record and auto)"
+		return "an unknown number of records: no position was recorded before (see observer-patch record and auto)"
 	}
 	seconds := "an unknown time"
 	if b.SecondsKnown {

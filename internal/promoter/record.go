@@ -8,7 +8,7 @@ import (
 	"observer-patch/internal/observer"
 )
 
-// Record takes one look and adds it to the recordings: what 'status --record' and every scan of
+// Record takes one look and adds it to the recordings: what the command record and every scan of
 // automatic promotion do, so that an unclean election can say afterwards what it loses. The lists
 // in force have to be certain: whose positions are worth recording depends on them.
 func (o *Operator) Record(ctx context.Context) error {
