@@ -127,6 +127,27 @@ func s2() Scenario {
 	}
 }
 
+// leaveTwo promotes the observer and kills a sync replica, until leader and the observer alone are in
+// the ISR and records were written to them.
+func (l *Lab) leaveTwo(ctx context.Context, kill fault.Kill, leader int32) error {
+	if err := l.Promote(); err != nil {
+		return err
+	}
+	if err := l.UntilWhole(ctx, 30*time.Second); err != nil {
+		return err
+	}
+	if err := l.Inject(ctx, kill); err != nil {
+		return err
+	}
+	isr := []int32{leader, Observer}
+	if err := l.UntilEach(ctx, 60*time.Second, fmt.Sprintf("the ISR is %d and %d", leader, Observer), func(p history.Partition) bool {
+		return p.Leader == leader && slices.Equal(sorted(p.ISR), isr)
+	}); err != nil {
+		return err
+	}
+	return l.untilWritten(ctx, 20)
+}
+
 // untilWritten waits until every partition has grown by n records.
 func (l *Lab) untilWritten(ctx context.Context, n int64) error {
 	start, err := l.View(ctx)

@@ -35,22 +35,8 @@ func runS11(ctx context.Context, l *Lab) error {
 	if err != nil {
 		return err
 	}
-	if err := l.Promote(); err != nil {
-		return err
-	}
-	if err := l.UntilWhole(ctx, 30*time.Second); err != nil {
-		return err
-	}
 	first, last := fault.Kill{Nodes: []int32{1}}, fault.Kill{Nodes: []int32{2}}
-	if err := l.Inject(ctx, first); err != nil {
-		return err
-	}
-	if err := l.UntilEach(ctx, 60*time.Second, "the ISR is 2 and 4", func(p history.Partition) bool {
-		return p.Leader == 2 && slices.Equal(sorted(p.ISR), []int32{2, 4})
-	}); err != nil {
-		return err
-	}
-	if err := l.untilWritten(ctx, 20); err != nil {
+	if err := l.leaveTwo(ctx, first, 2); err != nil {
 		return err
 	}
 	if err := l.Demote(Observer); err != nil {

@@ -31,22 +31,8 @@ func runS17(ctx context.Context, l *Lab) error {
 	if err != nil {
 		return err
 	}
-	if err := l.Promote(); err != nil {
-		return err
-	}
-	if err := l.UntilWhole(ctx, 30*time.Second); err != nil {
-		return err
-	}
 	second, leader := fault.Kill{Nodes: []int32{2}}, fault.Kill{Nodes: []int32{1}}
-	if err := l.Inject(ctx, second); err != nil {
-		return err
-	}
-	if err := l.UntilEach(ctx, 60*time.Second, "the ISR is 1 and 4", func(p history.Partition) bool {
-		return p.Leader == 1 && slices.Equal(sorted(p.ISR), []int32{1, 4})
-	}); err != nil {
-		return err
-	}
-	if err := l.untilWritten(ctx, 20); err != nil {
+	if err := l.leaveTwo(ctx, second, 1); err != nil {
 		return err
 	}
 	load.Stop()
