@@ -29,6 +29,7 @@ var left = []struct{ hook, version, class string }{
 	{"leader-last-known", "4.0.2", "ElectionTableTest"},
 	{"last-sync", "4.1.0", "ElectionTableTest"},
 	{"last-sync", "3.6.2", "ElectionTableTest"},
+	{"elr-assignment", "4.1.0", "ReassignmentTest"},
 	{"reassignment", "3.7.1", "ReassignmentTest"},
 	{"reassignment", "4.1.0", "ReassignmentTest"},
 	{"reassignment", "4.3.1", "ReassignmentTest"},

@@ -12,6 +12,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
 
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -138,6 +139,30 @@ class ReassignmentTest {
         Marked.only(4, 5);
         assertEquals(Optional.empty(), after(List.of(), List.of(1, 2), List.of(4, 5), List.of(1, 2, 4)));
         assertEquals(Optional.of(List.of(4, 5)), after(List.of(), List.of(1, 2), List.of(4, 5), List.of(1, 2, 4, 5)));
+    }
+
+    /** Where the ELR can be on: whoever left the assignment has deleted its log, and must not count as an eligible leader. */
+    @Test
+    void aMoveThatEndsBelowTheMinimumLeavesNobodyInTheElrWhoLeftTheAssignment() {
+        Assumptions.assumeTrue(VERSION.startsWith("4."), "before 4.0 no released feature level turns the ELR on");
+        List<Integer> replicas = List.of(1, 3, 4, 5, 2);
+        int shrunk = 0;
+        for (List<Integer> marks : List.of(List.of(3, 4, 5), List.of(2, 4), List.of(4), List.of(1, 3))) {
+            Marked.only(marks);
+            for (List<Integer> removing : List.of(List.of(2), List.of(2, 5))) {
+                for (List<Integer> isr : ElectionTableTest.subsets(replicas)) {
+                    if (isr.isEmpty()) {
+                        continue;
+                    }
+                    Change.Outcome got = Change.of(replicas, isr, isr.get(0), isr, replicas.toArray(new Integer[0]))
+                        .withElr(3, List.of(), List.of(), List.of()).reassigning(removing, List.of(3)).outcome();
+                    boolean left = got.replicas().size() < replicas.size();
+                    shrunk += left && got.isr().size() < 3 && isr.contains(2) ? 1 : 0;
+                    assertTrue(got.replicas().containsAll(got.elr()), "marked " + marks + ", removing " + removing + ", ISR " + isr + ": " + got);
+                }
+            }
+        }
+        assertTrue(shrunk > 5, "only " + shrunk + " moves ended below the minimum with a broker of the ISR gone");
     }
 
     private static PartitionReassignmentRevert cancel(int leader, List<Integer> isr) {
