@@ -9,7 +9,7 @@ GO = $(or $(GO_COMMAND),$(eval GO_COMMAND := $(shell ci/prerequisites))$(GO_COMM
 STAMP = -ldflags "-X main.stamp=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)"
 TOOL  = bin/observer-patch
 
-.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests mutation metrics-test jmh arm64 release clean
+.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests mutation metrics-test jmh throughput arm64 release clean
 
 ## kafka: patched, proven jars of one release in dist/ (make kafka VERSION=4.1.0)
 kafka: build
@@ -22,8 +22,8 @@ build:
 	$(GO) build $(STAMP) -o $(TOOL) ./cmd/observer-patch
 
 lint:
-	$(GO) vet -tags cluster,upstream,mutation,emulated,metrics ./...
-	$(GO) tool staticcheck -tags cluster,upstream,mutation,emulated,metrics ./...
+	$(GO) vet -tags cluster,upstream,mutation,emulated,metrics,throughput ./...
+	$(GO) tool staticcheck -tags cluster,upstream,mutation,emulated,metrics,throughput ./...
 	$(GO) tool actionlint
 
 ## vuln: known vulnerabilities of the libraries used (needs Go's vulnerability database)
@@ -69,6 +69,11 @@ metrics-test:
 jmh: build
 	mkdir -p bin
 	ci/jmh $(TOOL) >bin/jmh.md && mv bin/jmh.md evidence/jmh.md
+
+## throughput: what a producer pays, beside upstream in the same run; writes evidence/throughput.md. On a quiet machine
+throughput: build
+	$(TOOL) build --version $(VERSION) --mode kraft --out bin/throughput
+	$(GO) test -tags throughput -timeout 70m -count 1 -v ./internal/lab/throughput -dist "$(CURDIR)/bin/throughput" -release $(VERSION) -page "$(CURDIR)/evidence/throughput.md"
 
 ## mutation: every hook of set full left out in turn; some test has to fail for each
 mutation:

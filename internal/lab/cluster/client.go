@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -99,6 +100,25 @@ func (c *Cluster) Request(ctx context.Context, req kmsg.Request) (kmsg.Response,
 		return nil, err
 	}
 	return c.admin.Request(ctx, req)
+}
+
+// Topic gives the part of a CreateTopics request (KIP-4) for one topic with its assignment, one list of brokers per
+// partition. Settings are name=value.
+func Topic(name string, assignment [][]int32, settings ...string) kmsg.CreateTopicsRequestTopic {
+	t := kmsg.NewCreateTopicsRequestTopic()
+	t.Topic, t.NumPartitions, t.ReplicationFactor = name, -1, -1
+	for i, replicas := range assignment {
+		a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
+		a.Partition, a.Replicas = int32(i), replicas
+		t.ReplicaAssignment = append(t.ReplicaAssignment, a)
+	}
+	for _, s := range settings {
+		key, value, _ := strings.Cut(s, "=")
+		c := kmsg.NewCreateTopicsRequestTopicConfig()
+		c.Name, c.Value = key, kmsg.StringPtr(value)
+		t.Configs = append(t.Configs, c)
+	}
+	return t
 }
 
 // listening tells whether somebody accepts connections on the node's port.

@@ -142,17 +142,7 @@ func (r *rig) createAll(topics []string, assignments ...[]int32) {
 		minISR = "1"
 	}
 	for _, name := range topics {
-		t := kmsg.NewCreateTopicsRequestTopic()
-		t.Topic, t.NumPartitions, t.ReplicationFactor = name, -1, -1
-		for i, replicas := range assignments {
-			a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
-			a.Partition, a.Replicas = int32(i), replicas
-			t.ReplicaAssignment = append(t.ReplicaAssignment, a)
-		}
-		c := kmsg.NewCreateTopicsRequestTopicConfig()
-		c.Name, c.Value = "min.insync.replicas", &minISR
-		t.Configs = append(t.Configs, c)
-		req.Topics = append(req.Topics, t)
+		req.Topics = append(req.Topics, cluster.Topic(name, assignments, "min.insync.replicas="+minISR))
 	}
 	resp, err := r.cluster.Request(r.ctx, req)
 	require.NoError(r.t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"observer-patch/internal/lab/cluster"
 	"observer-patch/internal/lab/history"
 )
 
@@ -21,19 +22,7 @@ func (l *Lab) CreateTopic(ctx context.Context, name string, assignment [][]int32
 func (l *Lab) createTopic(ctx context.Context, limit time.Duration, name string, assignment [][]int32, settings ...string) error {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = int32(limit.Milliseconds())
-	t := kmsg.NewCreateTopicsRequestTopic()
-	t.Topic, t.NumPartitions, t.ReplicationFactor = name, -1, -1
-	for i, replicas := range assignment {
-		a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
-		a.Partition, a.Replicas = int32(i), replicas
-		t.ReplicaAssignment = append(t.ReplicaAssignment, a)
-	}
-	for _, s := range append([]string{"min.insync.replicas=2"}, settings...) {
-		key, value, _ := strings.Cut(s, "=")
-		c := kmsg.NewCreateTopicsRequestTopicConfig()
-		c.Name, c.Value = key, kmsg.StringPtr(value)
-		t.Configs = append(t.Configs, c)
-	}
+	t := cluster.Topic(name, assignment, append([]string{"min.insync.replicas=2"}, settings...)...)
 	req.Topics = append(req.Topics, t)
 	// Deleted at the end whatever the answer: some errors come with a topic.
 	l.topics = append(l.topics, name)
