@@ -113,7 +113,7 @@ type Scenario struct {
 
 // All gives every scenario in the order of the matrix.
 func All() []Scenario {
-	return []Scenario{s0(), s1(), s2(), s3(), s4(), s4Load(), s4NoELR(), s5(), s6(), s7(), s8(), s9(), s10(), s11(), s12(), s13(), s13Upgrade(), s14(), s15Controllers(), s15Brokers(), s15ZK(), s16(), s17(), s18(), s19(), p1(), t1()}
+	return []Scenario{s0(), s1(), s2(), s3(), s4(), s4Load(), s4NoELR(), s5(), s6(), s7(), s8(), s9(), s10(), s11(), s12(), s13(), s13Upgrade(), s14(), s15Controllers(), s15Brokers(), s15ZK(), s16(), s17(), s18(), s19(), p1(), p2(), t1()}
 }
 
 // Find gives the scenario with the id, in any case of letters.
