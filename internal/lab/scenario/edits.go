@@ -13,19 +13,22 @@ type change struct {
 	gone, added []int32
 }
 
-// changes gives the edits of all nodes' files in order of time, initial lists left out.
+// changes gives the edits of all nodes' files in order of time. The first edit of a run gives the nodes the plan's list
+// before the topic exists, whether they have had it or not, and is left out.
 func changes(h history.History) []change {
 	var out []change
-	var old []int32
+	var old *history.Edit
 	for _, e := range h {
 		if e.Edit == nil {
 			continue
 		}
-		c := change{began: e.Edit.Began, at: e.At, gone: less(old, e.Edit.IDs), added: less(e.Edit.IDs, old)}
-		old = e.Edit.IDs
-		if !e.Edit.Initial && (len(c.gone) > 0 || len(c.added) > 0) {
-			out = append(out, c)
+		if old != nil {
+			c := change{began: e.Edit.Began, at: e.At, gone: less(old.IDs, e.Edit.IDs), added: less(e.Edit.IDs, old.IDs)}
+			if len(c.gone) > 0 || len(c.added) > 0 {
+				out = append(out, c)
+			}
 		}
+		old = e.Edit
 	}
 	return out
 }

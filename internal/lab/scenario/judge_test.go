@@ -84,3 +84,13 @@ func TestPlansWithoutThePatchHaveNoObserver(t *testing.T) {
 		require.Contains(t, slices.Concat(q.Assignment...), Observer, s.ID+": the patched plan keeps its own assignment")
 	}
 }
+
+func TestTheEditThatSetsARunUpIsNoChange(t *testing.T) {
+	edit := func(at float64, initial bool, ids ...int32) history.Event {
+		return history.Event{At: at, Edit: &history.Edit{Began: at, Nodes: []int32{1}, IDs: ids, Initial: initial}}
+	}
+	promotion := change{began: 9, at: 9, gone: []int32{4}, added: []int32{}}
+	require.Equal(t, []change{promotion}, changes(history.History{edit(1, true, 4, 5), edit(9, false, 5)}))
+	require.Equal(t, []change{promotion}, changes(history.History{edit(1, false, 4, 5), edit(9, false, 5)}), "another scenario on the same cluster had other observers")
+	require.Empty(t, changes(history.History{edit(1, false, 4), edit(9, false, 4)}))
+}
