@@ -29,7 +29,7 @@ func s18() Scenario {
 		Base:   "KRaft: a topic that is made while its sync replica is down is led by the observer; a partition with marked replicas only loses all but its leader from the ISR",
 		// There the marked replicas of such partitions are observers all the same.
 		BaseBreaks: []string{check.NoneLeads, check.OutOfISR},
-		Layout:     five, Observers: []int32{Observer, Spare}, Assignment: [][]int32{{1, 2, 3, 4}, {2, 1, 3, 4}},
+		Layout:     five, Observers: []int32{Observer, Spare}, Assignment: [][]int32{{1, 2, 3, 4}, {2, 1, 3, 5}},
 		Run:   runS18,
 		Judge: judgeS18,
 	}
