@@ -8,9 +8,9 @@ import (
 	"io/fs"
 )
 
-//go:embed versions.yaml versions.lock anchors patches
+//go:embed versions.yaml versions.lock outputs.lock anchors patches
 var data embed.FS
 
 // Data gives the embedded files with the paths they have in the repository:
-// versions.yaml, versions.lock, anchors/ and patches/.
+// versions.yaml, versions.lock, outputs.lock, anchors/ and patches/.
 func Data() fs.FS { return data }

@@ -33,6 +33,20 @@ func changes(h history.History) []change {
 	return out
 }
 
+// inForce is the time from which the plan's list has had its effect on every partition: the beginning when the nodes had
+// it before, and otherwise what a demotion may take.
+func inForce(h history.History) float64 {
+	for _, e := range h {
+		if e.Edit != nil && !e.Edit.Initial {
+			return e.At + DemotionWindow
+		}
+		if e.Edit != nil {
+			break
+		}
+	}
+	return 0
+}
+
 // less gives the ids of a that are not in b.
 func less(a, b []int32) []int32 {
 	return slices.DeleteFunc(slices.Clone(a), func(id int32) bool { return slices.Contains(b, id) })

@@ -94,3 +94,13 @@ func TestTheEditThatSetsARunUpIsNoChange(t *testing.T) {
 	require.Equal(t, []change{promotion}, changes(history.History{edit(1, false, 4, 5), edit(9, false, 5)}), "another scenario on the same cluster had other observers")
 	require.Empty(t, changes(history.History{edit(1, false, 4), edit(9, false, 4)}))
 }
+
+func TestAListThatIsNewCountsAfterADemotion(t *testing.T) {
+	edit := func(initial bool) history.Event {
+		return history.Event{At: 100, Edit: &history.Edit{Nodes: []int32{1}, IDs: []int32{4, 5}, Initial: initial}}
+	}
+	promotion := history.Event{At: 50_000, Edit: &history.Edit{Nodes: []int32{1}, IDs: []int32{5}}}
+	require.InDelta(t, 100+DemotionWindow, inForce(history.History{edit(false), promotion}), 0)
+	require.Zero(t, inForce(history.History{edit(true), promotion}))
+	require.Zero(t, inForce(history.History{}))
+}

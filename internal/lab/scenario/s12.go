@@ -143,8 +143,11 @@ func judgeS12(h history.History, p Plan, o *Outcome) {
 	o.find(check.That("neither leads while it is marked", led == 0, "%d samples with a leader", led))
 	at, ok := h.AllParts(p.Topic, edits[0].at, func(s history.Sample) bool { return s.Leader == best })
 	o.measure(Measure{Name: "leaderless to led", MS: at - edits[0].began, Max: 10000, From: "first file of the promotion edit", To: "the chosen observer leads all partitions"}, ok)
-	in, n := 0, 0
+	in, n, from := 0, 0, inForce(h)
 	for _, s := range h.Samples(p.Topic) {
+		if s.From < from {
+			continue
+		}
 		n++
 		if s.InISR(rest) {
 			in++

@@ -100,8 +100,11 @@ func judgeS7(h history.History, p Plan, o *Outcome) {
 		}
 	}
 	o.find(check.That("all writes are acknowledged", lost == 0, "%d of %d are not", lost, len(ops)))
-	in, n := 0, 0
+	in, n, from := 0, 0, inForce(h)
 	for _, s := range h.Samples(p.Topic) {
+		if s.From < from {
+			continue
+		}
 		n++
 		if s.InISR(Observer) {
 			in++
