@@ -35,6 +35,9 @@ func newApplyCommand(env *Env) *cobra.Command {
 With --reverse, --dir names a patched tree, and OUT/source gets upstream's own files back.
 With --patch, somebody else's diff goes onto the tree at --dir, strictly: each hunk where
 it says or nothing at all. An output folder that has something in it is refused.`,
+		Example: `  observer-patch apply --version 4.1.0 --out patched
+  observer-patch apply --reverse --version 4.1.0 --dir patched/source --out own
+  observer-patch apply --patch theirs.diff --dir TREE --out patched`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(a.format); err != nil {

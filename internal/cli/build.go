@@ -73,6 +73,10 @@ With --backend gradle the jars are made by upstream's own jar tasks, run on the 
 tree, and the same proof judges them; the bundle is OUT/<target>-gradle/. It needs upstream's
 Gradle version, which the tree's wrapper fetches.
 A proof that does not hold, or a result that differs from outputs.lock, is exit code 4.`,
+		Example: `  observer-patch build --version 4.1.0
+  observer-patch build --version '>=3.7,<4' --scala all --sign release_key
+  observer-patch build --version 4.1.0 --patch theirs.diff
+  observer-patch build --version 4.1.0 --backend gradle --source git --gradle-jvm -Xmx4g`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(b.format); err != nil {

@@ -37,6 +37,8 @@ func newCheckCommand(env *Env) *cobra.Command {
 		Long: `Find every hook's place in upstream's files and print, for each, how often it was
 found, the file and the line. A place that is not found exactly once is exit code 3,
 with what happened to it and the lines most like it.`,
+		Example: `  observer-patch check --version all
+  observer-patch check --version 4.1.0 --source dir --dir TREE`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {

@@ -21,7 +21,8 @@ func newDoctorCommand(env *Env) *cobra.Command {
 		Long: `Look at the jars, the journal of install, the identity file and the configuration of a Kafka
 home, and change nothing. Exit code 0 when there is no error and no warning, 1 otherwise;
 notes do not count. docs/install.md lists the codes of the findings.`,
-		Args: cobra.NoArgs,
+		Example: "  observer-patch doctor --kafka-home /opt/kafka --ids-file /etc/kafka/observer.ids --as-user kafka",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {
 				return err

@@ -18,7 +18,8 @@ func newFileAgentCommand(env *Env) *cobra.Command {
 read the file, replace it when it is what the other side thinks it is, or ask for the digests of
 the Kafka jars; nothing else can be done with it.`,
 		Example: `  # in ~/.ssh/authorized_keys of the account that owns the file, on one line:
-  command="/usr/local/bin/observer-patch file-agent --file /etc/kafka/observer.ids",restrict ssh-ed25519 AAAA... operator`,
+  command="/usr/local/bin/observer-patch file-agent --file /etc/kafka/observer.ids",restrict ssh-ed25519 AAAA... operator
+  observer-patch file-agent --file /etc/kafka/observer.ids --kafka-home /opt/kafka`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file == "" {

@@ -27,9 +27,10 @@ func newGenerateCommand(env *Env) *cobra.Command {
 	var src sourceFlags
 	var format, out string
 	cmd := &cobra.Command{
-		Use:   "generate --version V",
-		Short: "Write the unified diff of each target, for patch -p1 and git apply",
-		Args:  cobra.NoArgs,
+		Use:     "generate --version V",
+		Short:   "Write the unified diff of each target, for patch -p1 and git apply",
+		Example: "  observer-patch generate --version 4.1.0 --out 4.1.0.diff",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {
 				return err

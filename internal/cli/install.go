@@ -66,6 +66,8 @@ for brokers until they are restarted, and nothing for the cluster until there is
 identity file.
 
 A run that was killed leaves a journal: the next install or rollback undoes it first.`,
+		Example: `  observer-patch install dist/4.1.0-kraft --kafka-home /opt/kafka --dry-run
+  observer-patch install dist/4.1.0-kraft --kafka-home /opt/kafka --signer release@example.org --allowed-signers signers`,
 		Args: oneArgument("a bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := sig.complete(); err != nil {

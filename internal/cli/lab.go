@@ -37,9 +37,10 @@ type labRow struct {
 func newLabListCommand(env *Env) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the scenarios of the fault matrix",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Short:   "List the scenarios of the fault matrix",
+		Example: "  observer-patch lab list -o json",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
@@ -79,7 +80,8 @@ func newLabRecheckCommand(env *Env) *cobra.Command {
 compare it with the stored result. A difference is exit code 1. With --rewrite the computed
 results take the place of the stored ones, pages included: for events that were recorded
 before a rule was mended.`,
-		Args: oneArgument("the folder with runs"),
+		Example: "  observer-patch lab recheck evidence/4.1.0-kraft-full",
+		Args:    oneArgument("the folder with runs"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
@@ -138,9 +140,10 @@ func recheck(root string, rewrite bool) ([]recheckRow, error) {
 func newLabReportCommand(env *Env) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
-		Use:   "report DIR",
-		Short: "Join the runs below a folder into one page with the matrix",
-		Args:  oneArgument("the folder with runs"),
+		Use:     "report DIR",
+		Short:   "Join the runs below a folder into one page with the matrix",
+		Example: "  observer-patch lab report evidence",
+		Args:    oneArgument("the folder with runs"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dirs, err := evidence.Find(args[0])
 			if err != nil {

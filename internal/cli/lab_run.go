@@ -46,6 +46,7 @@ and store plan, events, log lines and verdict in OUT/<leg>/<scenario>/.
 
 With --unpatched the scenarios that have something to compare run on upstream's own jars too.
 A run that fails, or that shows nothing (inconclusive), is exit code 1.`,
+		Example: "  observer-patch lab run S1 S3 --version 4.1.0 --mode kraft --unpatched",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(l.format); err != nil {
 				return err

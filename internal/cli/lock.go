@@ -30,6 +30,8 @@ locked one, or a list that differs, is exit code 4.
 With --check nothing is written and mvn is not started: every list that the matrix needs
 must be there, and every file that is in the cache or in the local Maven repository must
 have its locked digest.`,
+		Example: `  observer-patch lock --data .
+  observer-patch lock --check`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			m, err := readMatrix(env)

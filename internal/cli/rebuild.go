@@ -17,9 +17,10 @@ func newRebuildCommand(env *Env) *cobra.Command {
 	var compiler compilerFlags
 	var format string
 	cmd := &cobra.Command{
-		Use:   "rebuild DIST",
-		Short: "Build a bundle again from its own provenance and compare every byte",
-		Args:  oneArgument("a bundle's folder"),
+		Use:     "rebuild DIST",
+		Short:   "Build a bundle again from its own provenance and compare every byte",
+		Example: "  observer-patch rebuild dist/4.1.0-kraft --offline",
+		Args:    oneArgument("a bundle's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err

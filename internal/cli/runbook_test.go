@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	observerpatch "observer-patch"
@@ -65,18 +66,29 @@ func TestTheServicesCommandExists(t *testing.T) {
 	takes(t, strings.ReplaceAll(strings.ReplaceAll(m[1], ",", ""), `"`, ""))
 }
 
-// Every operator's command has help with examples, and the examples can be typed.
-func TestExamplesOfOperatorsCommandsExist(t *testing.T) {
+// Every command has help with examples, the examples can be typed, and no help uses upstream's trademark as a name.
+func TestEveryCommandHasExamplesThatCanBeTyped(t *testing.T) {
 	env := &cli.Env{Out: io.Discard, Err: io.Discard, Data: observerpatch.Data(), Version: "test"}
-	root := cli.Commands(env)
-	for _, words := range [][]string{{"promote"}, {"demote"}, {"elect", "preferred"}, {"elect", "unclean"}, {"pending"}, {"record"}, {"auto"}, {"plan"}, {"failback"}, {"drill"}, {"status"}, {"lag"}} {
-		cmd, _, err := root.Find(words)
-		require.NoError(t, err)
-		require.NotEqual(t, root, cmd, words)
-		lines := commandLines(cmd.Example)
-		require.NotEmpty(t, lines, "%v has no example", words)
-		for _, line := range lines {
-			takes(t, line)
+	seen := 0
+	var walk func(*cobra.Command)
+	walk = func(parent *cobra.Command) {
+		for _, cmd := range parent.Commands() {
+			t.Run(cmd.CommandPath(), func(t *testing.T) {
+				require.NotContains(t, strings.ToLower(cmd.Short+cmd.Long+cmd.UsageString()), "apache kafka")
+				if cmd.HasSubCommands() && cmd.Example == "" {
+					return // it shows the help of what is below
+				}
+				lines := commandLines(cmd.Example)
+				require.NotEmpty(t, lines, "no example")
+				for _, line := range lines {
+					require.True(t, strings.HasPrefix(line+" ", cmd.CommandPath()+" ") || cmd.HasSubCommands(), "%s: another command's example", line)
+					takes(t, line)
+				}
+				seen++
+			})
+			walk(cmd)
 		}
 	}
+	walk(cli.Commands(env))
+	require.Greater(t, seen, 30)
 }

@@ -54,6 +54,8 @@ is written again from target, jars and proof, and has to be the bundle's to the 
 With --kafka-home the jars of a Kafka installation are compared as well, by class content
 where digests differ. With --whole each module is compiled whole and compared class by class.
 With --signer the signature of SHA256SUMS is checked against --allowed-signers.`,
+		Example: `  observer-patch verify dist/4.1.0-kraft
+  observer-patch verify dist/4.1.0-kraft --signer release@example.org --allowed-signers signers --kafka-home /opt/kafka`,
 		Args: oneArgument("a bundle's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(v.format); err != nil {

@@ -24,9 +24,10 @@ func newVersionsCommand(env *Env) *cobra.Command {
 	var exprs []string
 	var format string
 	cmd := &cobra.Command{
-		Use:   "versions",
-		Short: "List the supported upstream releases, their modes and Scala versions",
-		Args:  cobra.NoArgs,
+		Use:     "versions",
+		Short:   "List the supported upstream releases, their modes and Scala versions",
+		Example: "  observer-patch versions --version '>=3.7,<4' -o json",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
