@@ -45,8 +45,8 @@ func TestAPatchedBrokerOnARM64LoadsItsNativeLibraries(t *testing.T) {
 		{"4 KiB pages", small, classpath, whole, "", false},
 		{"64 KiB pages", large, classpath, whole, "", false},
 		{"without aarch64", small, gone, whole, "The aarch64 library of each codec is taken out of its jar.", true},
-		{"narrow, 4 KiB pages", small, narrow, narrowLibraries, "The libraries' LOAD segments lie in their files as a linker for 4 KiB pages lays them. With 4 KiB pages that makes no difference: they are sound.", false},
-		{"narrow, 64 KiB pages", large, narrow, narrowLibraries, "The same libraries with 64 KiB pages: the loader has to refuse them. So the pages of the second run really were of 64 KiB.", true},
+		{"narrow libraries with 4 KiB pages", small, narrow, narrowLibraries, "The libraries' LOAD segments lie in their files as a linker for 4 KiB pages lays them. With 4 KiB pages that makes no difference: they are sound.", false},
+		{"narrow libraries with 64 KiB pages", large, narrow, narrowLibraries, "The same libraries with 64 KiB pages: the loader has to refuse them. So the pages of the second run really were of 64 KiB.", true},
 	}
 	report.Runs = make([]Run, len(cases))
 	t.Run("brokers", func(t *testing.T) {
