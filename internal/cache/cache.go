@@ -191,8 +191,8 @@ func (c *Cache) Stage(ctx context.Context, f func(dir string) error) (err error)
 var ErrInUse = errors.New("the cache is in use by another process")
 
 // Prune removes every file whose SHA-256 keep refuses, and what killed processes left. It
-// gives the number of files and bytes removed.
-func (c *Cache) Prune(keep func(sha256 string) bool) (files int, bytes int64, err error) {
+// gives the number of files and bytes removed; with dry those that would be.
+func (c *Cache) Prune(keep func(sha256 string) bool, dry bool) (files int, bytes int64, err error) {
 	if err := c.use.Unlock(); err != nil {
 		return 0, 0, err
 	}
@@ -204,22 +204,27 @@ func (c *Cache) Prune(keep func(sha256 string) bool) (files int, bytes int64, er
 	if !alone {
 		return 0, 0, fmt.Errorf("prune %s: %w", c.root, ErrInUse)
 	}
-	err = filepath.WalkDir(c.root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	// Other folders (compiled, git) belong to whoever makes them.
+	for _, part := range []string{"sha256", "tmp", "staging"} {
+		n, size, perr := pruneIn(filepath.Join(c.root, part), keep, dry)
+		files, bytes, err = files+n, bytes+size, errors.Join(err, perr)
+	}
+	return files, bytes, err
+}
+
+func pruneIn(root string, keep func(sha256 string) bool, dry bool) (files int, bytes int64, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || keep(filepath.Base(filepath.Dir(path))) {
 			return err
-		}
-		rel, err := filepath.Rel(c.root, path)
-		if err != nil {
-			return err
-		}
-		if filepath.Dir(rel) == "lock" || keep(filepath.Base(filepath.Dir(rel))) {
-			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
 		files, bytes = files+1, bytes+info.Size()
+		if dry {
+			return nil
+		}
 		return os.Remove(path)
 	})
 	return files, bytes, err

@@ -224,6 +224,9 @@ func TestPruneRemovesWhatIsNotKeptUnlessAnotherProcessUsesTheCache(t *testing.T)
 		require.NoError(t, err)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(c.Root(), "tmp", "left"), []byte("123"), 0o644))
+	repository := filepath.Join(c.Root(), "git", "HEAD")
+	require.NoError(t, os.MkdirAll(filepath.Dir(repository), 0o755))
+	require.NoError(t, os.WriteFile(repository, []byte("another's"), 0o644))
 	kept := func(sha string) bool { return sha == keep.SHA256 }
 
 	other := exec.Command(os.Args[0])
@@ -234,21 +237,24 @@ func TestPruneRemovesWhatIsNotKeptUnlessAnotherProcessUsesTheCache(t *testing.T)
 	require.NoError(t, err)
 	require.NoError(t, other.Start())
 	require.True(t, bufio.NewScanner(stdout).Scan())
-	_, _, err = c.Prune(kept)
+	_, _, err = c.Prune(kept, false)
 	require.ErrorIs(t, err, cache.ErrInUse)
 	_, err = c.Get(drop)
 	require.NoError(t, err)
 	require.NoError(t, stdin.Close())
 	require.NoError(t, other.Wait())
 
-	files, bytes, err := c.Prune(kept)
-	require.NoError(t, err)
-	require.Equal(t, 2, files)
-	require.EqualValues(t, len("dropped")+3, bytes)
+	for _, dry := range []bool{true, false} {
+		files, bytes, err := c.Prune(kept, dry)
+		require.NoError(t, err)
+		require.Equal(t, 2, files, "a dry run counts and leaves everything")
+		require.EqualValues(t, len("dropped")+3, bytes)
+	}
 	_, err = c.Get(keep)
 	require.NoError(t, err)
 	_, err = c.Get(drop)
 	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.FileExists(t, repository)
 }
 
 func TestDirFollowsTheVariable(t *testing.T) {

@@ -107,6 +107,7 @@ func commands(env *Env) []*cobra.Command {
 		newVerifyCommand(env),
 		newRebuildCommand(env),
 		newLockCommand(env),
+		newCacheCommand(env),
 		newSentinelCommand(env),
 		newAnchorsCommand(env),
 		newInstallCommand(env),
