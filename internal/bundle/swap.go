@@ -49,16 +49,11 @@ func replaceDir(ctx context.Context, dir, lockDir string, wait func(), fill func
 	if err := removeLeft(parent, prefix); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(parent, prefix+"*")
+	tmp, alive, err := claimNew(parent, prefix)
 	if err != nil {
 		return fmt.Errorf("output %s: %w", dir, err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	alive := claim(tmp)
-	if _, err := alive.TryLock(); err != nil {
-		return fmt.Errorf("output %s: %w", dir, err)
-	}
-	defer func() { err = errors.Join(err, alive.Unlock()) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp), alive.Unlock()) }()
 	if err := fill(tmp); err != nil {
 		return err
 	}
@@ -92,6 +87,29 @@ func mayReplace(dir string) error {
 // claim is the lock by which a temporary folder is known to be in use. Builders with other
 // caches, so with other lock folders, may work beside this one.
 func claim(tmp string) *flock.Flock { return flock.New(tmp, flock.SetFlag(os.O_RDONLY)) }
+
+// claimNew makes a temporary folder and holds its lock. A builder with another cache may take a folder for one
+// that was left, between its making and its lock: then there is another try.
+func claimNew(parent, prefix string) (string, *flock.Flock, error) {
+	for {
+		tmp, err := os.MkdirTemp(parent, prefix+"*")
+		if err != nil {
+			return "", nil, err
+		}
+		alive := claim(tmp)
+		held, err := alive.TryLock()
+		if held {
+			// The other one may have been through with it before the lock came.
+			if _, err = os.Stat(tmp); err == nil {
+				return tmp, alive, nil
+			}
+		}
+		err = errors.Join(err, alive.Unlock())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, errors.Join(err, os.RemoveAll(tmp))
+		}
+	}
+}
 
 // removeLeft removes the temporary folders of killed builds: those that nobody holds.
 func removeLeft(parent, prefix string) error {

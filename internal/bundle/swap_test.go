@@ -56,6 +56,33 @@ func TestWhatAKilledBuildLeftIsRemoved(t *testing.T) {
 	assert.NoDirExists(t, left)
 }
 
+// Builders with other caches look for what killed builds left while one makes its folder.
+func TestAFolderJustMadeIsNotTakenForOneThatWasLeft(t *testing.T) {
+	parent := t.TempDir()
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					assert.NoError(t, removeLeft(parent, ".x~"))
+				}
+			}
+		})
+	}
+	for range 300 {
+		tmp, alive, err := claimNew(parent, ".x~")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(tmp, "a.jar"), nil, 0o644))
+		require.NoError(t, errors.Join(os.RemoveAll(tmp), alive.Unlock()))
+	}
+	close(stop)
+	group.Wait()
+}
+
 func TestAFolderThatIsNoBundleIsNotReplaced(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "x")
