@@ -181,6 +181,7 @@ func (k *kernel) launch(ctx context.Context, t *testing.T, options []string, cla
 		}
 	}
 	cmd := exec.CommandContext(ctx, k.jdk.Tool("java"), args...)
+	cmd.Dir = t.TempDir() // upstream's tests write into the working folder
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "KAFKA_OBSERVER_IDS_FILE=" + ids, "KAFKA_OBSERVER_REFRESH_MS=100"}
 	cmd.Env = append(cmd.Env, k.env...)
 	var out bytes.Buffer

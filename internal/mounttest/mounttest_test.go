@@ -31,7 +31,8 @@ func TestAKilledTestLeavesNoMount(t *testing.T) {
 	}
 	said := filepath.Join(t.TempDir(), "mounted")
 	cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), waits+"="+said, inside+"=")
+	// What the killed program leaves goes with this test's own folder.
+	cmd.Env = append(os.Environ(), waits+"="+said, inside+"=", "TMPDIR="+t.TempDir())
 	cmd.Dir = t.TempDir()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
