@@ -9,7 +9,7 @@ GO = $(or $(GO_COMMAND),$(eval GO_COMMAND := $(shell ci/prerequisites))$(GO_COMM
 STAMP = -ldflags "-X main.stamp=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)"
 TOOL  = bin/observer-patch
 
-.PHONY: kafka test build lint vuln unit cluster-test matrix check lab soak bench upstream-tests mutation metrics-test jmh throughput arm64 release clean
+.PHONY: kafka test build lint vuln unit cluster-test operate-test matrix check lab soak bench upstream-tests mutation metrics-test jmh throughput arm64 release clean
 
 ## kafka: patched, proven jars of one release in dist/ (make kafka VERSION=4.1.0)
 kafka: build
@@ -42,6 +42,11 @@ unit:
 ## cluster-test: a few scenarios on real brokers, with jars built here
 cluster-test: build
 	$(GO) test -tags cluster -timeout 20m -count 1 ./internal/lab/smoke/...
+
+## operate-test: the operators' commands against real clusters of jars built here; writes evidence/operate.md
+operate-test: build
+	$(GO) test -tags cluster -timeout 60m -count 1 ./internal/cluster/...
+	$(GO) test -tags cluster -timeout 60m -count 1 -v ./internal/lab/operate -evidence "$(CURDIR)/evidence"
 
 ## matrix: build and prove every release, mode and Scala version
 matrix: build

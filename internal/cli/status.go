@@ -52,7 +52,7 @@ could look; with --exit-code 1 when something is wrong or not known.`,
 	cmd.Flags().DurationVar(&f.watch, "watch", 0, "look again and again with this pause (5s), until Ctrl-C")
 	cmd.Flags().IntVar(&f.limit, "limit", 20, "how many partitions in trouble are listed")
 	cmd.Flags().BoolVar(&f.failing, "exit-code", false, "exit code 1 when something is wrong or not known")
-	cmd.Flags().StringVar(&f.stateDir, "state-dir", "", "folder with what promote and demote have left pending; default: as theirs")
+	cmd.Flags().StringVar(&f.stateDir, "state-dir", "", "folder with what promote, demote and plan have left pending; default: as theirs")
 	return cmd
 }
 
@@ -121,7 +121,7 @@ func look(ctx context.Context, client *cluster.Client, f *statusFlags) (*overvie
 	return r, err
 }
 
-// pending says what promote or demote has left unfinished on this machine.
+// pending says what promote, demote or plan has left unfinished on this machine.
 func (f *statusFlags) pending(clusterID string) (string, error) {
 	dir, err := promoter.StateDir(f.stateDir, os.Getenv)
 	if err != nil {
@@ -134,11 +134,22 @@ func (f *statusFlags) pending(clusterID string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	var words []string
 	p, err := store.Pending()
-	if err != nil || p == nil {
+	if err != nil {
 		return "", err
 	}
-	return p.String(), nil
+	if p != nil {
+		words = append(words, p.String())
+	}
+	m, err := store.Move()
+	if err != nil {
+		return "", err
+	}
+	if m != nil {
+		words = append(words, m.String())
+	}
+	return strings.Join(words, "; "), nil
 }
 
 var errUnhealthy = errors.New("something is wrong or not known: see the findings")

@@ -2,6 +2,7 @@ package promoter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,6 +42,11 @@ type Move struct {
 	Throttle  Throttle           `json:"throttle"`
 	Since     time.Time          `json:"since"`
 	Who       string             `json:"who"`
+}
+
+// String says what is under way, for people.
+func (m Move) String() string {
+	return fmt.Sprintf("a move of %d partitions since %s by %s is not finished, observer-patch plan --finish goes on with it", len(m.Changes), m.Since.UTC().Format(time.RFC3339), m.Who)
 }
 
 // ThrottleOf gives the throttle for the changes: the brokers that send or get a copy, and of each
@@ -95,7 +101,7 @@ func (o *Operator) BeginMove(ctx context.Context, mover Mover, changes []placeme
 		return err
 	}
 	if old != nil {
-		return exit.With(exit.Refused, fmt.Errorf("a move of %d partitions since %s is not finished: observer-patch plan --finish", len(old.Changes), old.Since.UTC().Format(time.RFC3339)))
+		return exit.With(exit.Refused, errors.New(old.String()))
 	}
 	m := Move{Observers: observers, Since: o.Now(), Who: o.Who, Throttle: ThrottleOf(changes, rate)}
 	for _, c := range changes {

@@ -124,7 +124,7 @@ func (r *rig) locked(metrics string) {
 }
 
 func TestAutoPromotesAndDemotes(t *testing.T) {
-	r := start(t)
+	r := start(t, usual())
 	r.topic("t", []int32{1, 2, 3, 4}, []int32{1, 3, 2, 4})
 	r.produce("t", 1000)
 	audit := filepath.Join(t.TempDir(), "audit.jsonl")

@@ -14,7 +14,7 @@ import (
 
 // S20: a broker and a controller are away while 4 is promoted, and come back with the old list.
 func TestNodesThatWereAwayGetTheListWhenTheyReturn(t *testing.T) {
-	r := start(t)
+	r := start(t, usual())
 	r.topic("t", []int32{1, 2, 3, 4})
 	r.produce("t", 100)
 	for _, id := range []int32{3, 103} {
