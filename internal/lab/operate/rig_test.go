@@ -219,4 +219,3 @@ func (r *rig) count(topic string) int64 {
 }
 
 func has(list []int32, id int32) bool { return slices.Contains(list, id) }
-
