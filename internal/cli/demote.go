@@ -19,7 +19,8 @@ until it is in no ISR any more.
 It is refused, with exit code 5, when the broker leads a partition (--move-leaders moves its
 leaderships first: the broker is put last in its assignments and a preferred election follows), when
 a reassignment is adding it, when the ISR of a partition without it would be smaller than the topic's
-min.insync.replicas, and when anything that decides is not known. The checks are made again right
+min.insync.replicas, and when anything that decides is not known, a partition of the broker whose
+topic is hidden from this client included. The checks are made again right
 before the first file is written.`,
 		Example: `  observer-patch demote 4 --bootstrap-server b1:9092 --inventory nodes.yaml --dry-run
   observer-patch demote 4 --move-leaders --context prod --yes`,
@@ -28,7 +29,7 @@ before the first file is written.`,
 			plan := func(v observer.View, broker int32) promoter.Plan {
 				return promoter.PlanDemotion(v, broker, moveLeaders)
 			}
-			return f.changeMembership(cmd.Context(), env, args[0], plan, (*promoter.Operator).Demote)
+			return f.changeMembership(cmd.Context(), env, args[0], (*promoter.Operator).DemotionView, plan, (*promoter.Operator).Demote)
 		},
 	}
 	f.flags(cmd)

@@ -49,22 +49,28 @@ that needs 'observer-patch elect unclean'. Exit code 5: a safety rule refused.`,
   observer-patch promote 4 --context prod --yes`,
 		Args: oneArgument("one broker id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.changeMembership(cmd.Context(), env, args[0], promoter.PlanPromotion, (*promoter.Operator).Promote)
+			return f.changeMembership(cmd.Context(), env, args[0], lookAtAll, promoter.PlanPromotion, (*promoter.Operator).Promote)
 		},
 	}
 	f.flags(cmd)
 	return cmd
 }
 
-// changeMembership plans, shows, asks, does and prints a promotion or demotion.
-func (f *operating) changeMembership(ctx context.Context, env *Env, arg string, plan func(observer.View, int32) promoter.Plan,
+// lookAtAll is the view that a promotion is planned from.
+func lookAtAll(o *promoter.Operator, ctx context.Context, _ int32) (observer.View, error) {
+	return o.View(ctx)
+}
+
+// changeMembership looks, plans, shows, asks, does and prints a promotion or demotion.
+func (f *operating) changeMembership(ctx context.Context, env *Env, arg string,
+	look func(*promoter.Operator, context.Context, int32) (observer.View, error), plan func(observer.View, int32) promoter.Plan,
 	do func(*promoter.Operator, context.Context, promoter.Plan, time.Duration) (promoter.Result, error)) error {
 	broker, err := brokerID(arg)
 	if err != nil {
 		return err
 	}
 	return f.with(ctx, env, func(o *promoter.Operator) error {
-		v, err := o.View(ctx)
+		v, err := look(o, ctx, broker)
 		if err != nil {
 			return err
 		}

@@ -64,6 +64,31 @@ func ViewOf(s *cluster.Snapshot) observer.View {
 	return v
 }
 
+// Held asks the broker for its log folders (KIP-113). It needs DESCRIBE on the cluster.
+func (c *Connection) Held(ctx context.Context, broker int32) ([]observer.Partition, error) {
+	req := kmsg.NewPtrDescribeLogDirsRequest()
+	resp, err := c.Client.Ask(ctx, broker, req)
+	if err != nil {
+		return nil, fmt.Errorf("ask broker %d for its log folders: %w", broker, err)
+	}
+	dirs := resp.(*kmsg.DescribeLogDirsResponse)
+	if err := kerr.ErrorForCode(dirs.ErrorCode); err != nil {
+		return nil, fmt.Errorf("log folders of broker %d (DESCRIBE on the cluster): %w", broker, err)
+	}
+	var out []observer.Partition
+	for _, d := range dirs.Dirs {
+		if err := kerr.ErrorForCode(d.ErrorCode); err != nil {
+			return nil, fmt.Errorf("log folder %s of broker %d: %w", d.Dir, broker, err)
+		}
+		for _, t := range d.Topics {
+			for _, p := range t.Partitions {
+				out = append(out, observer.Partition{Topic: t.Topic, ID: p.Partition})
+			}
+		}
+	}
+	return out, nil
+}
+
 // majority tells whether an active controller answered and a majority of the voters follows it, by
 // the leader's own clock; in ZooKeeper mode, whether the controlling broker is alive.
 func majority(s *cluster.Snapshot) bool {

@@ -84,6 +84,14 @@ func (o *Operator) Demote(ctx context.Context, p Plan, limit time.Duration) (Res
 	if _, err := o.begin(ctx, p); err != nil {
 		return r, err
 	}
+	// With what the plan may have been made without, before anything is changed.
+	all, err := o.DemotionView(ctx, p.Broker)
+	if err != nil {
+		return r, err
+	}
+	if err := PlanDemotion(all, p.Broker, true).Refuse(); err != nil {
+		return r, err
+	}
 	began := o.Now()
 	if len(p.Moves) > 0 {
 		if err := o.moveLeaders(ctx, p.Moves, p.Broker, limit); err != nil {
@@ -91,7 +99,7 @@ func (o *Operator) Demote(ctx context.Context, p Plan, limit time.Duration) (Res
 		}
 	}
 	// Time has passed: every hard check again, right before the first file is written.
-	v, err := o.View(ctx)
+	v, err := o.DemotionView(ctx, p.Broker)
 	if err != nil {
 		return r, err
 	}

@@ -55,6 +55,27 @@ func TestAPromotedReplicaThatLagsIsReportedAndStaysPromoted(t *testing.T) {
 	require.Empty(t, m.marked())
 }
 
+func TestAPartitionThatIsHiddenFromTheToolStopsADemotion(t *testing.T) {
+	for _, moveLeaders := range []bool{false, true} {
+		m := newModel(ids(1, 2, 3, 4), nil, part("t", 1, ids(1, 2, 3, 4), ids(1, 2, 3, 4)))
+		o := operator(t, m)
+		plan := PlanDemotion(view(t, o), 4, moveLeaders)
+		require.NoError(t, plan.Refuse(), "nothing of what is shown is a reason")
+		m.hidden = []observer.Partition{{Topic: "secret", ID: 7}}
+		_, err := o.Demote(t.Context(), plan, time.Minute)
+		require.Equal(t, exit.Refused, exit.Code(err))
+		require.ErrorContains(t, err, "secret-7")
+		require.ErrorContains(t, err, "DESCRIBE")
+		v, err := o.DemotionView(t.Context(), 4)
+		require.NoError(t, err)
+		require.ErrorContains(t, PlanDemotion(v, 4, moveLeaders).Refuse(), "secret-7", "the plan that is shown says so too")
+		m.hidden, m.noLogs = nil, errDown
+		_, err = o.Demote(t.Context(), plan, time.Minute)
+		require.ErrorIs(t, err, errDown)
+		require.Empty(t, m.events)
+	}
+}
+
 func TestDemotionMovesLeadersThenWritesBrokersFirst(t *testing.T) {
 	m := newModel(ids(1, 2, 3, 4), nil, part("t", 4, ids(4, 1, 2, 3), ids(1, 2, 3, 4)))
 	o := operator(t, m)

@@ -36,6 +36,9 @@ type model struct {
 	step time.Duration
 	// files guards content and events: files are written at the same time.
 	files sync.Mutex
+	// hidden are partitions that every broker has and no view shows; noLogs is why brokers do not tell their logs.
+	hidden []observer.Partition
+	noLogs error
 	// events are writes, elections and reorders, in order.
 	events []string
 	// before is called before each event with its name.
@@ -146,6 +149,20 @@ func (m *model) Look(ctx context.Context) (observer.View, error) {
 		v.Partitions = append(v.Partitions, p)
 	}
 	return v, nil
+}
+
+// Held gives the shown partitions of the broker and the hidden ones.
+func (m *model) Held(_ context.Context, broker int32) ([]observer.Partition, error) {
+	if m.noLogs != nil {
+		return nil, m.noLogs
+	}
+	out := slices.Clone(m.hidden)
+	for _, p := range m.parts {
+		if slices.Contains(p.Replicas, broker) {
+			out = append(out, observer.Partition{Topic: p.Topic, ID: p.ID})
+		}
+	}
+	return out, nil
 }
 
 func (m *model) Positions(_ context.Context, parts []observer.Partition, _ bool) (Positions, error) {

@@ -19,6 +19,9 @@ type Kafka interface {
 	// Look gives the cluster id, the brokers, whether a controller majority answers, and every
 	// partition. The nodes of the view are empty: their files are not Kafka's.
 	Look(ctx context.Context) (observer.View, error)
+	// Held gives the partitions of which a live broker has a log, by topic and id; nothing else of them is set. It does not depend
+	// on the right to see their topics.
+	Held(ctx context.Context, broker int32) ([]observer.Partition, error)
 	// Positions asks each live broker for the log end of its replicas of the partitions, with epochs
 	// also for the leader epoch of the last batch, without which positions do not compare. The first key is topic-partition, the second the broker; whoever did not answer
 	// is there with a cause. Watermarks are those of the leaders that answered.
@@ -68,6 +71,31 @@ func (o *Operator) View(ctx context.Context) (observer.View, error) {
 		return v, fmt.Errorf("look at the cluster: %w", err)
 	}
 	v.Nodes = o.Files.Read(ctx)
+	return v, nil
+}
+
+// DemotionView is View and, as partitions that are not known, those of which the broker has a log while the cluster does not
+// show their topics to this client: without the right to DESCRIBE a topic, Kafka leaves it out of its metadata without a
+// word, and no rule would have been asked about it. A broker that is not alive cannot be asked.
+func (o *Operator) DemotionView(ctx context.Context, broker int32) (observer.View, error) {
+	v, err := o.View(ctx)
+	if err != nil || !v.IsLive(broker) {
+		return v, err
+	}
+	held, err := o.Kafka.Held(ctx, broker)
+	if err != nil {
+		return v, fmt.Errorf("which partitions broker %d has is not known, and so not whether all of them were looked at: %w", broker, err)
+	}
+	shown := map[string]bool{}
+	for _, p := range v.Partitions {
+		shown[p.String()] = true
+	}
+	for _, p := range held {
+		if !shown[p.String()] {
+			p.Leader, p.Error = observer.NoLeader, fmt.Sprintf("broker %d has a log of it, but the cluster does not show the topic: it was deleted just now, or DESCRIBE on it is not granted", broker)
+			v.Partitions = append(v.Partitions, p)
+		}
+	}
 	return v, nil
 }
 
