@@ -78,7 +78,11 @@ func fenced(err error) bool {
 	return errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.FencedInstanceID)
 }
 
+// heartbeat waits for a sixth of a session at most: the client goes on asking a coordinator that is dead for longer than a
+// session, which would lose a membership that another coordinator keeps, and getting it anew takes a write.
 func (l *GroupLock) heartbeat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.session/6)
+	defer cancel()
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.Generation, req.MemberID = l.group, l.generation, l.member
 	r, err := l.client.Request(ctx, req)

@@ -70,6 +70,37 @@ func (f *flaky) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, e
 	return f.Requester.Request(ctx, req)
 }
 
+// silent is a way to the cluster on which heartbeats get no answer for as long as it is wanted.
+type silent struct {
+	Requester
+	mute bool
+}
+
+func (s *silent) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	if _, beat := req.(*kmsg.HeartbeatRequest); beat && s.mute {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Requester.Request(ctx, req)
+}
+
+func TestOneHeartbeatWithoutAnAnswerDoesNotLastASession(t *testing.T) {
+	c := kfake.MustCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(100*time.Millisecond))
+	t.Cleanup(c.Close)
+	a := instance(t, c, 6*time.Second)
+	s := &silent{Requester: a.client}
+	a.client = s
+	require.NoError(t, a.Check(t.Context()))
+	s.mute = true
+	began := time.Now()
+	err := a.Check(t.Context())
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, ErrNotHeld, "whether it is held is not known")
+	require.Less(t, time.Since(began), 3*time.Second)
+	s.mute = false
+	require.NoError(t, a.Check(t.Context()), "the membership was kept")
+}
+
 // Joining writes to a topic that may be under its minimum just then.
 func TestACoordinatorThatWasAwayIsAskedWithTheSameMembership(t *testing.T) {
 	c := kfake.MustCluster(kfake.NumBrokers(1))
