@@ -27,9 +27,12 @@ import (
 // (in which one property's name, originalUriBaseIds, was spelled anew; reports have no need of it).
 func sarifSchema(t *testing.T) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/owenrumney/go-sarif/v3").Output()
+	// No package of it is built here, so on a new machine it has to be fetched.
+	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "github.com/owenrumney/go-sarif/v3").Output()
 	require.NoError(t, err)
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(out)), "pkg/report/v210/sarif/schema.go"), nil, 0)
+	var module struct{ Dir string }
+	require.NoError(t, json.Unmarshal(out, &module))
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(module.Dir, "pkg/report/v210/sarif/schema.go"), nil, 0)
 	require.NoError(t, err)
 	var schema string
 	ast.Inspect(file, func(n ast.Node) bool {
