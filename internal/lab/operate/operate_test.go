@@ -25,11 +25,11 @@ func TestOperatorsPromoteDemoteAndRescue(t *testing.T) {
 	require.Equal(t, []string{"4"}, r.ids(101))
 
 	row = r.rows(exit.Done, "promote", "4", "--yes")[0]
-	t.Logf("promoted in %v s", row["seconds"])
 	r.until("4 is in every ISR", "t", func(_ int32, isr []int32) bool { return has(isr, 4) })
 	for _, n := range r.cluster.Nodes {
 		require.Empty(t, r.ids(n.ID), "node %d", n.ID)
 	}
+	r.saw("promote takes the id out of every file, and the observer joins every ISR", "in every ISR, %v s", row["seconds"])
 	require.Equal(t, "nothing to do", r.rows(exit.Done, "promote", "4", "--yes")[0]["outcome"])
 
 	// Refused: u would fall below its minimum, and 4 leads w.
@@ -42,15 +42,16 @@ func TestOperatorsPromoteDemoteAndRescue(t *testing.T) {
 	require.Contains(t, refused, "leads")
 	require.Contains(t, refused, "w-0")
 	require.Empty(t, r.ids(1))
+	r.saw("demote is refused where the ISR would fall below its minimum, and where the broker leads", "exit code 5, min-isr and leads, no file written")
 	admin, err := r.cluster.Admin()
 	require.NoError(t, err)
 	_, err = admin.DeleteTopic(r.ctx, "u")
 	require.NoError(t, err)
 	r.rows(exit.Refused, "demote", "4", "--yes")
 	row = r.rows(exit.Done, "demote", "4", "--move-leaders", "--yes")[0]
-	t.Logf("demoted in %v s, leaders moved first", row["seconds"])
 	r.until("4 is in no ISR", "w", func(leader int32, isr []int32) bool { return leader == 1 && !has(isr, 4) })
 	r.until("4 is in no ISR", "t", func(_ int32, isr []int32) bool { return !has(isr, 4) })
+	r.saw("demote --move-leaders moves the leaderships, and the broker leaves every ISR", "in no ISR, %v s", row["seconds"])
 
 	r.rescue()
 }
@@ -88,7 +89,7 @@ func (r *rig) rescue() {
 	require.Contains(t, fmt.Sprint(row[0]["refusals"]), "data-loss")
 	began := time.Now()
 	rows := r.rows(exit.Done, "elect", "unclean", "--topic", "t", "--accept-data-loss", "--yes")
-	t.Logf("elected in %v", time.Since(began))
+	r.took("elect unclean after the loss of every sync replica", time.Since(began), 30*time.Second)
 	require.Len(t, rows, 3)
 	for _, row := range rows {
 		require.Equal(t, "led by 4", row["outcome"])
@@ -97,6 +98,7 @@ func (r *rig) rescue() {
 		require.Equal(t, 0.0, bound["records"], "the observer had caught up")
 	}
 	require.Equal(t, before, r.count("t"), "nothing is lost")
+	r.saw("the bound that elect printed was kept", "0 records said to be lost at most, 0 of %d lost", before)
 
 	for _, id := range []int32{1, 2, 3} {
 		require.NoError(t, r.cluster.Restart(r.ctx, id))

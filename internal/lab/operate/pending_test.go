@@ -36,6 +36,7 @@ func TestNodesThatWereAwayGetTheListWhenTheyReturn(t *testing.T) {
 	require.ElementsMatch(t, []any{3.0, 103.0}, row["pending"])
 	require.Equal(t, []string{"4"}, r.ids(3))
 	require.Len(t, r.rows(exit.Done, "pending"), 1)
+	r.saw("a broker and a controller that are away do not stop a promotion", "done with the rest, 3 and 103 pending, kept for a later command")
 
 	require.NoError(t, os.WriteFile(inventory, text, 0o644))
 	require.Empty(t, r.rows(exit.Done, "pending", "--finish"))
@@ -45,4 +46,5 @@ func TestNodesThatWereAwayGetTheListWhenTheyReturn(t *testing.T) {
 		require.NoError(t, r.cluster.Restart(r.ctx, id))
 	}
 	r.until("all are in the ISR", "t", func(_ int32, isr []int32) bool { return len(isr) == 4 })
+	r.saw("pending --finish writes the files of those that came back", "both files empty, all four replicas in the ISR")
 }
