@@ -177,7 +177,9 @@ func TestKilledTwice(t *testing.T) {
 	require.NoError(t, s.rollback())
 }
 
-// Killed by the clock at 60 random moments of the work, so that also the middle of a step is met.
+// Killed by the clock at 60 random moments of the work, or more until one of them has met the work itself, so that also the
+// middle of a step is met. How long the work takes varies with the machine: a run that ends says it anew, and each kill makes
+// the span of the moments a little longer.
 func TestKilledAtRandomMoments(t *testing.T) {
 	s := newSite(t)
 	before := s.snapshot()
@@ -187,8 +189,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	for _, does := range []string{"install", "rollback"} {
 		var takes time.Duration
 		kills, open := 0, 0
-		for try := 0; kills < 60; try++ {
-			require.Less(t, try, 600, "the kills come too late: %v", takes)
+		for try := 0; kills < 60 || open == 0; try++ {
+			require.Less(t, try, 600, "of %d kills in a work of %v, %d met it with the journal open", kills, takes, open)
 			if does == "rollback" {
 				require.NoError(t, s.install())
 			}
@@ -199,10 +201,12 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			out, err := s.command(does, 0, after).Output()
 			if wasKilled(err) {
 				kills++
+				takes += takes / 20
 			} else {
 				require.NoError(t, err)
-				takes, err = time.ParseDuration(string(out) + "ns")
+				took, err := time.ParseDuration(string(out) + "ns")
 				require.NoError(t, err)
+				takes = took
 			}
 			s.whole()
 			if s.examine("").Installation == "interrupted" {
@@ -211,6 +215,5 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			s.recovers([]string{"install", "rollback"}[try%2], before)
 		}
 		t.Logf("%s takes %v; %d kills, %d of them with the journal open", does, takes, kills, open)
-		assert.Positive(t, open, "kills that hit the work itself")
 	}
 }
