@@ -147,14 +147,7 @@ func (r *rig) inventory() string {
 func (r *rig) topic(name string, assignment ...[]int32) {
 	r.t.Helper()
 	req := kmsg.NewPtrCreateTopicsRequest()
-	topic := kmsg.NewCreateTopicsRequestTopic()
-	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, -1, -1
-	for i, replicas := range assignment {
-		a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
-		a.Partition, a.Replicas = int32(i), replicas
-		topic.ReplicaAssignment = append(topic.ReplicaAssignment, a)
-	}
-	req.Topics = append(req.Topics, topic)
+	req.Topics = append(req.Topics, cluster.Topic(name, assignment))
 	resp, err := r.cluster.Request(r.ctx, req)
 	require.NoError(r.t, err)
 	require.NoError(r.t, kerr.ErrorForCode(resp.(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode))
