@@ -84,16 +84,16 @@ func (o *Operator) Demote(ctx context.Context, p Plan, limit time.Duration) (Res
 	if _, err := o.begin(ctx, p); err != nil {
 		return r, err
 	}
-	// With what the plan may have been made without, before anything is changed.
-	all, err := o.DemotionView(ctx, p.Broker)
-	if err != nil {
-		return r, err
-	}
-	if err := PlanDemotion(all, p.Broker, true).Refuse(); err != nil {
-		return r, err
-	}
 	began := o.Now()
 	if len(p.Moves) > 0 {
+		// What the plan may have been made without has to be asked before a leadership moves.
+		all, err := o.DemotionView(ctx, p.Broker)
+		if err != nil {
+			return r, err
+		}
+		if err := PlanDemotion(all, p.Broker, true).Refuse(); err != nil {
+			return r, err
+		}
 		if err := o.moveLeaders(ctx, p.Moves, p.Broker, limit); err != nil {
 			return r, err
 		}

@@ -57,7 +57,11 @@ func TestAPromotedReplicaThatLagsIsReportedAndStaysPromoted(t *testing.T) {
 
 func TestAPartitionThatIsHiddenFromTheToolStopsADemotion(t *testing.T) {
 	for _, moveLeaders := range []bool{false, true} {
-		m := newModel(ids(1, 2, 3, 4), nil, part("t", 1, ids(1, 2, 3, 4), ids(1, 2, 3, 4)))
+		leader := int32(1)
+		if moveLeaders {
+			leader = 4
+		}
+		m := newModel(ids(1, 2, 3, 4), nil, part("t", leader, ids(leader, 2, 3, 5-leader), ids(1, 2, 3, 4)))
 		o := operator(t, m)
 		plan := PlanDemotion(view(t, o), 4, moveLeaders)
 		require.NoError(t, plan.Refuse(), "nothing of what is shown is a reason")

@@ -31,7 +31,7 @@ func p2() Scenario {
 		n := len(h.Faults("kill -9", history.Inject))
 		o.require(check.That("the leader was killed as often as planned", n == kills, "%d of %d", n, kills))
 	}
-	s.ID, s.Title, s.Expect = "P2", "how long a failover takes", "as long as on upstream's jars in the same run, within a tenth; the observer never leads"
+	s.ID, s.Title, s.Expect = "P2", "how long a failover takes", "another ISR member leads each time, never the observer; the times are there to be compared with upstream's of the same run, which no verdict does"
 	s.Limit = 15 * time.Minute
 	return s
 }
