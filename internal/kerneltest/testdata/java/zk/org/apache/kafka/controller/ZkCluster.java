@@ -113,6 +113,16 @@ final class ZkCluster implements AutoCloseable {
         return broker(id).replicaManager().onlinePartition(new TopicPartition(topic, 0)).get();
     }
 
+    /**
+     * What a leader does every half of replica.lag.time.max.ms. The controller's word reaches the metadata of some broker before
+     * it reaches the leader, who does nothing as long as it does not know that it leads or waits for an answer.
+     */
+    void shrinkIsr(int id, String topic) throws Exception {
+        await("broker " + id + " knows that it leads " + topic + " and waits for no answer",
+            () -> partition(id, topic).isLeader() && !partition(id, topic).partitionState().isInflight());
+        partition(id, topic).maybeShrinkIsr();
+    }
+
     /** A topic with one partition, its leader and ISR as expected. */
     void create(String topic, List<Integer> replicas, int leader, Integer... isr) throws Exception {
         admin.createTopics(List.of(new NewTopic(topic, Map.of(0, replicas)).configs(Map.of("min.insync.replicas", "1")))).all().get();

@@ -93,7 +93,7 @@ class ZkClusterTest {
         cluster.produce("new", 1);
         await("the promoted broker joins", () -> cluster.isr("new").equals(Set.of(1, 2, 4)));
         Marked.only(4);
-        cluster.partition(2, "new").maybeShrinkIsr();
+        cluster.shrinkIsr(2, "new");
         await("the demoted broker leaves", () -> cluster.isr("new").equals(Set.of(1, 2)));
     }
 
@@ -176,7 +176,7 @@ class ZkClusterTest {
         cluster.start(2);
         await("leadership goes to 2", () -> cluster.leads("sitting", 2));
         cluster.awaitEnd("sitting", 2, RECORDS);
-        cluster.partition(2, "sitting").maybeShrinkIsr();
+        cluster.shrinkIsr(2, "sitting");
         await("1 leaves the ISR", () -> cluster.isr("sitting").equals(Set.of(2)));
         cluster.produce("sitting", 1);
         cluster.awaitEnd("sitting", 1, RECORDS + 1);
