@@ -59,7 +59,7 @@ func (p *page) write(t *testing.T, dir string) {
 	fmt.Fprintf(&b, "Over JMX from live nodes:\n\n| node | %s |\n|%s\n%s\n\n", strings.Join(brokerGauges, " | "), strings.Repeat(" --- |", len(brokerGauges)+1), strings.Join(p.nodes, "\n"))
 	fmt.Fprintf(&b, "%s\n\n", strings.Join(p.leaking, "\n"))
 	fmt.Fprintf(&b, "Every query of `ops/dashboard.json` on a real scrape:\n\n| panel | query | series |\n| --- | --- | --- |\n%s\n\n", strings.Join(p.queries, "\n"))
-	fmt.Fprintf(&b, "Every alert's condition, brought about:\n\n| alert | because | series | after |\n| --- | --- | --- | --- |\n%s\n", strings.Join(p.alerts, "\n"))
+	fmt.Fprintf(&b, "Every alert's condition, brought about:\n\n| alert | because | series | after |\n| --- | --- | --- | --- |\n%s\n\n", strings.Join(p.alerts, "\n"))
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, strings.ReplaceAll(p.title, " ", "-")+".part"), []byte(b.String()), 0o644))
 }
