@@ -125,6 +125,7 @@ func commands(env *Env) []*cobra.Command {
 		newRecordCommand(env),
 		newAutoCommand(env),
 		newPlanCommand(env),
+		newRestartCommand(env),
 		newFailbackCommand(env),
 		newDrillCommand(env),
 		newLabCommand(env),

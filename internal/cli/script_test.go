@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script: what users see.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, Cmds: map[string]func(*testscript.TestScript, bool, []string){
-		"code": exitCode, "kafka-home": kafkaHome, "kafka-base": kafkaBase,
+		"code": exitCode, "kafka-home": kafkaHome, "kafka-base": kafkaBase, "fake-cluster": fakeCluster,
 	}})
 }
 

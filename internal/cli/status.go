@@ -52,7 +52,7 @@ could look; with --exit-code 1 when something is wrong or not known.`,
 	cmd.Flags().DurationVar(&f.watch, "watch", 0, "look again and again with this pause (5s), until Ctrl-C")
 	cmd.Flags().IntVar(&f.limit, "limit", 20, "how many partitions in trouble are listed")
 	cmd.Flags().BoolVar(&f.failing, "exit-code", false, "exit code 1 when something is wrong or not known")
-	cmd.Flags().StringVar(&f.stateDir, "state-dir", "", "folder with what promote, demote and plan have left pending; default: as theirs")
+	cmd.Flags().StringVar(&f.stateDir, "state-dir", "", "folder with what promote, demote, plan and restart have left pending; default: as theirs")
 	return cmd
 }
 
@@ -121,7 +121,7 @@ func look(ctx context.Context, client *cluster.Client, f *statusFlags) (*overvie
 	return r, err
 }
 
-// pending says what promote, demote or plan has left unfinished on this machine.
+// pending says what promote, demote, plan or restart has left unfinished on this machine.
 func (f *statusFlags) pending(clusterID string) (string, error) {
 	dir, err := promoter.StateDir(f.stateDir, os.Getenv)
 	if err != nil {
@@ -148,6 +148,13 @@ func (f *statusFlags) pending(clusterID string) (string, error) {
 	}
 	if m != nil {
 		words = append(words, m.String())
+	}
+	n, err := store.Restarting()
+	if err != nil {
+		return "", err
+	}
+	if n != nil {
+		words = append(words, n.String())
 	}
 	return strings.Join(words, "; "), nil
 }

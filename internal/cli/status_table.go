@@ -48,6 +48,11 @@ func statusTables(b *strings.Builder, r *overview.Report) {
 	}
 	losses("loss of zone", r.Zones, func(l overview.Loss) string { return fmt.Sprintf("%s %v", l.Zone, l.Brokers) })
 	losses("restart of broker", r.Restarts, func(l overview.Loss) string { return fmt.Sprint(l.Brokers[0]) })
+	for _, l := range r.Restarts {
+		if len(l.StandIns) > 0 {
+			line("  to restart broker %d without that: observer-patch restart %d --stand-in %d", l.Brokers[0], l.Brokers[0], l.StandIns[0])
+		}
+	}
 	section(b, r.Trouble, func(t table.Writer, rows []overview.Trouble) {
 		t.AppendHeader(table.Row{"partition", "trouble", "leader", "replicas", "isr", "observers", "needs in sync"})
 		for _, p := range rows {

@@ -54,6 +54,10 @@ type View struct {
 	// Majority tells whether an active controller with a majority of the quorum behind it answered;
 	// in ZooKeeper mode, whether there is a controller.
 	Majority bool `json:"majority"`
+	// Voters are the controllers of a KRaft quorum, Following those that follow its leader, and it;
+	// empty where there is none.
+	Voters    []int32 `json:"voters,omitempty"`
+	Following []int32 `json:"following,omitempty"`
 	// Nodes are those of the inventory.
 	Nodes      []Node      `json:"nodes"`
 	Partitions []Partition `json:"partitions"`

@@ -36,11 +36,12 @@ func newLosses(r *Report, s *cluster.Snapshot) *losses {
 	return l
 }
 
-// add takes a partition that is led and takes writes: its sync ISR and how many of them it needs.
-func (l *losses) add(name string, sync []int32, need int) {
+// add takes a partition that is led and takes writes: its sync ISR, how many of them it needs, and
+// its observers that are alive.
+func (l *losses) add(name string, sync []int32, need int, observers []int32) {
 	for i, b := range sync {
-		if loss := l.byNode[b]; loss != nil {
-			loss.note(name, len(sync)-1, need)
+		if loss := l.byNode[b]; loss != nil && loss.note(name, len(sync)-1, need) {
+			loss.standIn(observers)
 		}
 		zone := l.zoneOf[b]
 		if zone == "" || slices.ContainsFunc(sync[:i], func(c int32) bool { return l.zoneOf[c] == zone }) {
@@ -56,15 +57,26 @@ func (l *losses) add(name string, sync []int32, need int) {
 	}
 }
 
-func (l *Loss) note(name string, left, need int) {
+// note counts a partition with so many sync members left, and tells whether it would stop.
+func (l *Loss) note(name string, left, need int) bool {
 	if left >= need && left > 0 {
-		return
+		return false
 	}
 	l.Stops++
 	if left == 0 {
 		l.Offline++
 	}
 	l.Example = cmp.Or(l.Example, name)
+	return true
+}
+
+// standIn keeps those that help every partition that would stop: the first one sets them.
+func (l *Loss) standIn(observers []int32) {
+	if l.Stops == 1 {
+		l.StandIns = slices.Clone(observers)
+		return
+	}
+	l.StandIns = slices.DeleteFunc(l.StandIns, func(b int32) bool { return !slices.Contains(observers, b) })
 }
 
 func (l *losses) zones() []Loss {

@@ -149,7 +149,8 @@ func (r *Report) partition(limit int, t *cluster.Topic, p *cluster.Partition, l 
 		c.AtMinISR++
 	}
 	if need.Known && p.Leader >= 0 && len(sync) >= need.V {
-		l.add(q.String(), sync, need.V)
+		standIns := slices.DeleteFunc(slices.Clone(marked), func(b int32) bool { return slices.Contains(p.Removing, b) || !r.alive(b) })
+		l.add(q.String(), sync, need.V, standIns)
 	}
 	r.count(p)
 	r.lag(q.String(), p, marked, lags)
@@ -198,6 +199,11 @@ func (r *Report) count(p *cluster.Partition) {
 			}
 		}
 	}
+}
+
+func (r *Report) alive(broker int32) bool {
+	n := r.node(broker)
+	return n != nil && n.Alive.V
 }
 
 func (r *Report) node(id int32) *Node {

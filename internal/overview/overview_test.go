@@ -120,6 +120,37 @@ func TestWhatALossWouldStopIsSaid(t *testing.T) {
 	assert.Zero(t, restarts[1].Offline)
 	assert.Zero(t, restarts[3].Stops)
 	assert.Zero(t, restarts[4].Stops, "an observer may always be restarted")
+	assert.Equal(t, []int32{4}, restarts[1].StandIns)
+	assert.Empty(t, restarts[3].StandIns, "nothing stops, so nobody needs to stand in")
+}
+
+func TestWhoCanStandInForARestartHelpsEveryPartitionThatWouldStop(t *testing.T) {
+	on := func(replicas ...int32) cluster.Partition {
+		return cluster.Partition{Leader: 1, Replicas: replicas, ISR: []int32{1, 2}}
+	}
+	for _, c := range []struct {
+		name  string
+		parts []cluster.Partition
+		dead  int32
+		want  []int32
+	}{
+		{"both", []cluster.Partition{on(1, 2, 3, 4), on(2, 1, 4, 3)}, 0, []int32{3, 4}},
+		{"one holds both partitions", []cluster.Partition{on(1, 2, 3, 4), on(2, 1, 4)}, 0, []int32{4}},
+		{"none does", []cluster.Partition{on(1, 2, 3), on(2, 1, 4)}, 0, nil},
+		{"one partition has no observer", []cluster.Partition{on(1, 2, 3), on(2, 1)}, 0, nil},
+		{"a dead one does not", []cluster.Partition{on(1, 2, 3, 4)}, 3, []int32{4}},
+	} {
+		s := three(c.parts...)
+		if c.dead > 0 {
+			s.Brokers[c.dead-1].Alive = false
+		}
+		for _, l := range overview.Make(overview.Input{Snapshot: s, Observers: []int32{3, 4}}).Restarts {
+			if l.Brokers[0] == 1 {
+				assert.Equal(t, len(c.parts), l.Stops, c.name)
+				assert.ElementsMatch(t, c.want, l.StandIns, c.name)
+			}
+		}
+	}
 }
 
 func TestWhichZoneHasTheQuorumIsSaidOnlyWhenItIsKnown(t *testing.T) {

@@ -112,6 +112,9 @@ type Loss struct {
 	Stops   int    `json:"stopsWrites"`
 	Offline int    `json:"goesOffline"`
 	Example string `json:"example"`
+	// StandIns are, for one broker whose restart stops writes, the observers any of which would keep
+	// them going when it is promoted and has joined.
+	StandIns []int32 `json:"standIns,omitempty"`
 	// Quorum is whether the controllers would have no majority; unknown where it is not known
 	// which of them are there.
 	Quorum cluster.Value[bool] `json:"losesQuorum"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -43,6 +44,12 @@ func ViewOf(s *cluster.Snapshot) observer.View {
 	for _, b := range s.Brokers {
 		if b.Alive {
 			v.Live = append(v.Live, b.ID)
+		}
+	}
+	if s.Quorum != nil {
+		v.Following = s.Quorum.Following()
+		for _, voter := range s.Quorum.Voters {
+			v.Voters = append(v.Voters, voter.ID)
 		}
 	}
 	for _, t := range s.Topics {
@@ -87,6 +94,27 @@ func (c *Connection) Held(ctx context.Context, broker int32) ([]observer.Partiti
 		}
 	}
 	return out, nil
+}
+
+// Up tells whether the broker takes part: it answers itself, and the cluster lists it as one that
+// is registered and not fenced. It is down when its port refuses connections or the cluster does
+// not list it; a broker that only does not answer may be either, which is the error. It needs no
+// right.
+func (c *Connection) Up(ctx context.Context, broker int32) (bool, error) {
+	_, own := c.Client.Ask(ctx, broker, kmsg.NewPtrApiVersionsRequest())
+	if errors.Is(own, syscall.ECONNREFUSED) {
+		return false, nil
+	}
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	r, err := c.Client.Request(ctx, req)
+	if err != nil {
+		return false, err
+	}
+	if !slices.ContainsFunc(r.(*kmsg.MetadataResponse).Brokers, func(b kmsg.MetadataResponseBroker) bool { return b.NodeID == broker }) {
+		return false, nil
+	}
+	return own == nil, own
 }
 
 // majority tells whether an active controller answered and a majority of the voters follows it, by

@@ -82,21 +82,27 @@ func (o *Operator) DemotionView(ctx context.Context, broker int32) (observer.Vie
 	if err != nil || !v.IsLive(broker) {
 		return v, err
 	}
+	v.Partitions, err = o.withHidden(ctx, v.Partitions, broker)
+	return v, err
+}
+
+// withHidden adds the partitions of which the broker has a log and which are not among the given ones.
+func (o *Operator) withHidden(ctx context.Context, parts []observer.Partition, broker int32) ([]observer.Partition, error) {
 	held, err := o.Kafka.Held(ctx, broker)
 	if err != nil {
-		return v, fmt.Errorf("which partitions broker %d has is not known, and so not whether all of them were looked at: %w", broker, err)
+		return parts, fmt.Errorf("which partitions broker %d has is not known, and so not whether all of them were looked at: %w", broker, err)
 	}
 	shown := map[string]bool{}
-	for _, p := range v.Partitions {
+	for _, p := range parts {
 		shown[p.String()] = true
 	}
 	for _, p := range held {
 		if !shown[p.String()] {
 			p.Leader, p.Error = observer.NoLeader, fmt.Sprintf("broker %d has a log of it, but the cluster does not show the topic: it was deleted just now, or DESCRIBE on it is not granted", broker)
-			v.Partitions = append(v.Partitions, p)
+			parts = append(parts, p)
 		}
 	}
-	return v, nil
+	return parts, nil
 }
 
 // until looks again and again until cond gives no more reasons to wait, and logs what is waited
