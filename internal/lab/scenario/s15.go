@@ -59,24 +59,29 @@ func s15ZK() Scenario {
 	})
 }
 
+// headByObserver starts the load, notes the active controller, and creates a topic whose preferred leader is the observer.
+func (l *Lab) headByObserver(ctx context.Context, others ...int32) error {
+	if _, err := l.Load(ctx); err != nil {
+		return err
+	}
+	c, err := l.Cluster.ActiveController(ctx)
+	if err != nil {
+		return err
+	}
+	l.Rec.Mark(activeMark, int64(c), "")
+	if err := l.CreateTopic(ctx, headed, [][]int32{append([]int32{Observer}, others...)}); err != nil {
+		return err
+	}
+	return l.watch(ctx, headed)
+}
+
 // half completes a scenario in which the broker's hooks are there and the controller's are not.
 func half(s Scenario) Scenario {
 	s.Expect = "holds: leaders evict the observer and keep it out, and nobody waits for it, and it is not elected while it is out. Does not hold: a new topic starts with the observer in its ISR, and a topic headed by the observer is led by it"
 	s.Breaks = []string{check.OutOfISR}
 	s.Assignment = s15Led
 	s.Run = func(ctx context.Context, l *Lab) error {
-		if _, err := l.Load(ctx); err != nil {
-			return err
-		}
-		c, err := l.Cluster.ActiveController(ctx)
-		if err != nil {
-			return err
-		}
-		l.Rec.Mark(activeMark, int64(c), "")
-		if err := l.CreateTopic(ctx, headed, [][]int32{{4, 2, 3}}); err != nil {
-			return err
-		}
-		if err := l.watch(ctx, headed); err != nil {
+		if err := l.headByObserver(ctx, 2, 3); err != nil {
 			return err
 		}
 		if err := l.Stays(ctx, DemotionWindow*time.Millisecond); err != nil {
@@ -175,18 +180,7 @@ func s15Brokers() Scenario {
 			return ""
 		},
 		Run: func(ctx context.Context, l *Lab) error {
-			if _, err := l.Load(ctx); err != nil {
-				return err
-			}
-			c, err := l.Cluster.ActiveController(ctx)
-			if err != nil {
-				return err
-			}
-			l.Rec.Mark(activeMark, int64(c), "")
-			if err := l.CreateTopic(ctx, headed, [][]int32{{4, 1, 2}}); err != nil {
-				return err
-			}
-			if err := l.watch(ctx, headed); err != nil {
+			if err := l.headByObserver(ctx, 1, 2); err != nil {
 				return err
 			}
 			if _, err := l.Elect(ctx, kadm.ElectPreferredReplica, headed, 0); err != nil {
