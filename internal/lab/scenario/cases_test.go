@@ -45,7 +45,7 @@ func (s *story) sees(parts ...history.Partition) *story {
 			parts[i].Replicas = []int32{1, 2, 3, 4}
 		}
 	}
-	return s.add(history.Event{View: &history.View{From: s.at + 90, Eligible: true, Partitions: parts}})
+	return s.add(history.Event{View: &history.View{From: s.at + 90, Eligible: true, Brokers: []int32{1, 2, 3, 4, 5}, Partitions: parts}})
 }
 
 func (s *story) fault(name, phase string, nodes ...int32) *story {

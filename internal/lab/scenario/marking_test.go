@@ -99,6 +99,13 @@ func TestS18FindsPartitionsOfObserversThatMisbehave(t *testing.T) {
 	back = 4
 	only(t, zk(run("created", -1, ok, 300, ok)), "a topic made while its sync replica is down waits")
 	base := func(s *story) []string { return s.violated(s18(), release.Base, release.KRaft) }
-	only(t, base(run("created", 4, []int32{4}, 0, ok)))
-	only(t, base(run("refused", 0, ok, 0, ok)), "the trap: a partition with marked replicas only", "the trap: the observer leads")
+	away := func(leaves, returns []int32, orphanLed int32) *story {
+		return tell(t, s18()).marked(4, 5).sees(in(allMarked, on(part(0, 4, 4, 5), 4, 5))).kill(5).sees(in(allMarked, on(part(0, 4, leaves...), 4, 5))).heal(5).
+			sees(in(allMarked, on(part(0, 4, returns...), 4, 5))).wait(9000).sees(in(allMarked, on(part(0, 4, returns...), 4, 5))).
+			kill(3).mark(answer, 0, 0, "created").sees(in(orphan, on(part(0, orphanLed, orphanLed), 3, 4))).heal(3)
+	}
+	only(t, base(away([]int32{4}, []int32{4}, 4)))
+	only(t, base(away([]int32{4}, ok, 4)), "the trap: a partition with marked replicas only does not take back")
+	only(t, base(away([]int32{4}, []int32{4}, 3)), "the trap: the observer leads")
+	only(t, base(away(ok, ok, 4)), "a marked replica left the ISR", "the trap: a partition with marked replicas only does not take back")
 }

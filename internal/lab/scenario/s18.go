@@ -26,7 +26,7 @@ func s18() Scenario {
 	return Scenario{
 		ID: "S18", Title: "topics whose replicas are all marked; creation while all sync replicas are down; reassignment to marked targets only",
 		Expect: "a partition with marked replicas only behaves as upstream; creation is refused (ZooKeeper: the partition waits without leader for its sync replica); the reassignment completes with every copy in sync",
-		Base:   "KRaft: a topic that is made while its sync replica is down is led by the observer; a partition with marked replicas only loses all but its leader from the ISR",
+		Base:   "KRaft: a topic that is made while its sync replica is down is led by the observer; a partition with marked replicas only does not take back into the ISR a replica that was away",
 		// There the marked replicas of such partitions are observers all the same.
 		BaseBreaks: []string{check.NoneLeads, check.OutOfISR},
 		Layout:     five, Observers: []int32{Observer, Spare}, Assignment: [][]int32{{1, 2, 3, 4}, {2, 1, 3, 5}},
@@ -46,7 +46,7 @@ func runS18(ctx context.Context, l *Lab) error {
 		return err
 	}
 	if l.Plan.Set == release.Base {
-		if err := l.Stays(ctx, DemotionWindow*time.Millisecond); err != nil {
+		if err := l.spareIsAway(ctx); err != nil {
 			return err
 		}
 	} else {
@@ -123,6 +123,36 @@ func runS18(ctx context.Context, l *Lab) error {
 	return nil
 }
 
+// spareIsAway kills the other replica of allMarked and starts it again, and then looks on for as long as a demotion may take.
+func (l *Lab) spareIsAway(ctx context.Context) error {
+	away := fault.Kill{Nodes: []int32{Spare}}
+	if err := l.Inject(ctx, away); err != nil {
+		return err
+	}
+	if err := l.Until(ctx, 60*time.Second, "the spare has left the ISR", func(v history.View) error {
+		for _, p := range v.Partitions {
+			if p.Topic == allMarked && len(p.ISR) > 1 {
+				return fmt.Errorf("%s: leader %d, ISR %v", p.Topic, p.Leader, p.ISR)
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := l.Heal(ctx, away); err != nil {
+		return err
+	}
+	if err := l.Until(ctx, 60*time.Second, "the spare is back", func(v history.View) error {
+		if !slices.Contains(v.Brokers, Spare) {
+			return fmt.Errorf("broker %d lists %v", v.Via, v.Brokers)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return l.Stays(ctx, DemotionWindow*time.Millisecond)
+}
+
 // said is a mark's text, empty when there is none.
 func said(e history.Event) string {
 	if e.Mark == nil {
@@ -131,9 +161,34 @@ func said(e history.Event) string {
 	return e.Mark.Text
 }
 
+// kills gives the kills of one node, or (phase heal) its starts afterwards.
+func kills(h history.History, phase string, node int32) []history.Event {
+	return slices.DeleteFunc(h.Faults("kill -9", phase), func(e history.Event) bool { return !slices.Equal(e.Fault.Targets, []int32{node}) })
+}
+
+// judgeAway judges what becomes of the other replica of allMarked under set base.
+func judgeAway(h history.History, o *Outcome) {
+	left, later, taken := false, 0, 0
+	if healed := kills(h, history.Heal, Spare); len(healed) > 0 {
+		_, left = h.First(allMarked, 0, func(s history.Sample) bool { return len(s.ISR) == 1 && s.At < healed[0].Fault.Began })
+		back, ok := h.First(allMarked, healed[0].At, func(s history.Sample) bool { return slices.Contains(s.Brokers, Spare) })
+		for _, s := range h.Samples(allMarked) {
+			if !ok || s.From < back.At {
+				continue
+			}
+			later++
+			if len(s.ISR) > 1 {
+				taken++
+			}
+		}
+	}
+	o.require(check.That("a marked replica left the ISR and was back", left && later > 0, "%d samples after its return", later))
+	o.find(check.That("the trap: a partition with marked replicas only does not take back a replica that was away", taken == 0, "in the ISR in %d of %d samples", taken, later))
+}
+
 func judgeS18(h history.History, p Plan, o *Outcome) {
 	made, ok := h.Mark(answer)
-	kills, healed := h.Faults("kill -9", history.Inject), h.Faults("kill -9", history.Heal)
+	kills, healed := kills(h, history.Inject, 3), kills(h, history.Heal, 3)
 	o.require(check.That("a topic was asked for while its sync replica was down", ok && len(kills) > 0 && len(healed) > 0 && made.At < healed[0].Fault.Began, "answer: %.120s", said(made)))
 	if !ok || len(healed) == 0 {
 		return
@@ -149,18 +204,15 @@ func judgeS18(h history.History, p Plan, o *Outcome) {
 		}
 	}
 	_, later := h.First(orphan, healed[0].At, func(s history.Sample) bool { return s.Leader == 3 })
-	both, alone, n := 0, 0, 0
+	both, n := 0, 0
 	for _, s := range h.Samples(allMarked) {
 		n++
 		if len(s.ISR) == 2 && s.Leader >= 0 {
 			both++
 		}
-		if len(s.ISR) == 1 {
-			alone++
-		}
 	}
 	if p.Set == release.Base {
-		o.find(check.That("the trap: a partition with marked replicas only keeps its leader alone in the ISR", alone > 0, "%d of %d samples", alone, n))
+		judgeAway(h, o)
 		if p.Mode == release.KRaft {
 			o.find(check.That("the trap: the observer leads a topic made while its sync replica is down", byObserver > 0, "%d of %d samples", byObserver, orphans))
 		}
