@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"observer-patch/internal/cluster"
 	"observer-patch/internal/exit"
 	"observer-patch/internal/promoter"
 )
@@ -149,7 +151,17 @@ func (f *autoFlags) run(ctx context.Context, env *Env) error {
 				return err
 			}
 			defer release()
-			lock := promoter.NewGroupLock(o.Kafka.(*promoter.Connection).Client, lockGroup, lockSession)
+			// Requests that wait for the coordinator must not hold up the scans.
+			settings, err := f.resolve()
+			if err != nil {
+				return err
+			}
+			client, err := cluster.Connect(settings, slog.New(slog.DiscardHandler)) // what it warns of was said
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			lock := promoter.NewGroupLock(client, lockGroup, lockSession)
 			keep, stop := context.WithCancel(context.WithoutCancel(ctx))
 			kept := make(chan struct{})
 			go func() { lock.Keep(keep); close(kept) }()

@@ -11,9 +11,9 @@ import (
 
 const autoFile = "auto.json"
 
-// Fence says whether this instance may act now; GroupLock is one.
+// Fence says whether this instance may make such a change now; GroupLock is one.
 type Fence interface {
-	Check(ctx context.Context) error
+	Check(ctx context.Context, change observer.Change) error
 }
 
 // Auto is automatic promotion: it scans, decides by Rules and acts as an operator would. What it
@@ -109,7 +109,7 @@ func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
 func (a *Auto) look(ctx context.Context) (scan Scan, finished bool, err error) {
 	o := a.Operator
 	scan.At = o.Now()
-	if err := a.Lock.Check(ctx); err == nil {
+	if err := a.Lock.Check(ctx, observer.Promote); err == nil {
 		scan.Locked = true
 	} else if !errors.Is(err, ErrNotHeld) {
 		o.Log.Warn("lock on the cluster", "error", err)
@@ -144,31 +144,6 @@ func (a *Auto) look(ctx context.Context) (scan Scan, finished bool, err error) {
 	return scan, false, nil
 }
 
-// finish writes what is pending on nodes that have come back, and deals with what a kill has cut
-// off. It tells whether anything came of it; the error is then one that ends automatic promotion.
-func (a *Auto) finish(ctx context.Context) (bool, error) {
-	before, err := a.Operator.Store.Pending()
-	if err != nil || before == nil {
-		return false, err
-	}
-	release, err := a.Operator.Store.Lock(ChangeLock)
-	if err != nil {
-		return false, nil // a person is at it
-	}
-	defer release()
-	left, err := a.Operator.Finish(ctx)
-	switch {
-	case errors.Is(err, ErrOvertaken):
-		return true, a.audit(AuditLine{Event: AuditOvertaken, Broker: -1, Reason: before.String(), Error: err.Error()})
-	case err != nil:
-		a.Operator.Log.Warn("pending list", "error", err)
-	}
-	if left == nil || len(left.Nodes) < len(before.Nodes) || left.Complete != before.Complete {
-		return true, a.audit(AuditLine{Event: AuditFinished, Broker: -1, Reason: before.String()})
-	}
-	return false, nil
-}
-
 // act does an action: it is stored and written down first, and the lock is asked for again right
 // before the first file.
 func (a *Auto) act(ctx context.Context, s State, action Action) (time.Duration, error) {
@@ -184,7 +159,7 @@ func (a *Auto) act(ctx context.Context, s State, action Action) (time.Duration, 
 	if err := a.audit(a.line(AuditBegin, action, nil)); err != nil {
 		return 0, err
 	}
-	if err := a.Lock.Check(ctx); err != nil {
+	if err := a.Lock.Check(ctx, action.Change); err != nil {
 		return a.Every, errors.Join(a.store(s), a.skip(Skip{Broker: action.Broker, Rule: SkipNoLock, Reason: err.Error()}))
 	}
 	err = a.do(ctx, action)
@@ -273,4 +248,4 @@ func (a *Auto) store(s State) error {
 type NoFence struct{}
 
 // Check gives no error.
-func (NoFence) Check(context.Context) error { return nil }
+func (NoFence) Check(context.Context, observer.Change) error { return nil }

@@ -100,7 +100,7 @@ func TestWithoutTheAuditLogNothingIsDone(t *testing.T) {
 // fences are the answers of the lock, one after the other.
 type fences []error
 
-func (f *fences) Check(context.Context) error {
+func (f *fences) Check(context.Context, observer.Change) error {
 	err := (*f)[0]
 	*f = (*f)[1:]
 	return err

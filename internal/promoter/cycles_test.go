@@ -32,6 +32,8 @@ type world struct {
 	store  *Store
 	audit  string
 	locked bool
+	// written says that the lock is enough for a demotion too.
+	written bool
 
 	// his books
 	ours      map[int32]bool      // promoted by auto, not demoted since
@@ -49,7 +51,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	dir := memory(t)
 	store, err := OpenStore(dir, "c")
 	require.NoError(t, err)
-	return &world{model: m, t: t, random: rand.New(rand.NewPCG(seed, 8)), store: store, audit: filepath.Join(dir, "audit"), locked: true,
+	return &world{model: m, t: t, random: rand.New(rand.NewPCG(seed, 8)), store: store, audit: filepath.Join(dir, "audit"), locked: true, written: true,
 		ours: map[int32]bool{}, lastOurs: map[int32]time.Time{}, touched: map[int32]time.Time{}, wellSince: map[int32]time.Time{}, stats: map[string]int{}}
 }
 
@@ -64,9 +66,12 @@ func memory(t *testing.T) string {
 }
 
 // Check is the lock on the cluster.
-func (w *world) Check(ctx context.Context) error {
+func (w *world) Check(ctx context.Context, change observer.Change) error {
 	if !w.locked {
 		return errors.Join(ErrNotHeld, errors.New("somebody else has it"))
+	}
+	if change != observer.Promote && !w.written {
+		return errors.Join(ErrNotHeld, errors.New("the coordinator cannot write"))
 	}
 	return ctx.Err()
 }
@@ -121,11 +126,16 @@ func (w *world) judge(before, after []int32) {
 		}
 		// What is finished or taken back after a crash had its reason before.
 		require.True(w.t, reason || w.resumes, "nothing is under its minimum")
-		w.ours[b], w.lastOurs[b] = true, w.now
+		// A demotion that is taken back is no promotion, and one that is finished was begun before.
+		if !w.resumes || !w.ours[b] {
+			w.lastOurs[b] = w.now
+		}
+		w.ours[b] = true
 	}
 	for _, b := range come {
 		w.count("demotions")
 		require.True(w.t, w.ours[b], "demotes %d, which it did not promote", b)
+		require.True(w.t, w.written, "demotes with a lock that is not written")
 		for _, p := range w.parts {
 			if slices.Contains(p.Replicas, b) {
 				require.False(w.t, w.under(p, after), "%s is under its minimum after the demotion of %d", p, b)
@@ -188,7 +198,7 @@ func (w *world) happen() {
 	case 9:
 		w.majority = w.random.IntN(20) > 0
 	case 10:
-		w.locked = w.random.IntN(20) > 0
+		w.locked, w.written = w.random.IntN(20) > 0, w.random.IntN(5) > 0
 	case 11: // a person changes the mark of 4 or 5
 		if w.random.IntN(12) > 0 {
 			return

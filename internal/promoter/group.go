@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"observer-patch/internal/observer"
 )
 
 // Requester sends a request to whichever broker has to answer it; cluster.Client does.
@@ -18,23 +20,41 @@ type Requester interface {
 
 // GroupLock is a lock on the cluster across machines: being the leader of a consumer group that
 // has no topics. The group's coordinator keeps one leader, with a generation that grows; who does
-// not send heartbeats for a session is out, and every later heartbeat of his old generation is
-// refused. So a holder that was paused or cut off finds out by asking before it acts, which is
-// what Check does. A change that happened between the question and a write is found by the write
-// itself: it replaces a file only when it is what was read.
+// not send heartbeats for a session is out, and is refused from then on. So a holder that was
+// paused or cut off finds out by asking before it acts, which is what Check does. A change that
+// happened between the question and a write is found by the write itself: it replaces a file only
+// when it is what was read.
 //
-// A held lock outlives a coordinator that moves: only joining writes to __consumer_offsets. It
-// needs READ on the group.
+// A coordinator writes to __consumer_offsets, which is under its own minimum when most of the
+// cluster is lost, and then nothing that has to be written is answered. From 4.0 on that is true of
+// heartbeats too: an answer waits until everything that the coordinator wrote before it, for any
+// group, is committed (upstream's CoordinatorRuntime.append). What is answered at once, from the
+// coordinator's memory and on all releases, is the JoinGroup of a member that it knows (upstream's
+// classicGroupJoinExistingMember, and GroupCoordinator.doCurrentMemberJoinGroup before 4.0). It
+// says who leads, so it serves as the question where a heartbeat gets no answer.
+//
+// There are three grounds for acting, see Check: the membership is written, or the coordinator's
+// memory has it, or it was written and its session, in which nobody else can get it, is not over.
+// The last two are enough for a promotion only.
+//
+// It needs READ on the group. Keep has to run beside it. Give it a client of its own: requests that
+// wait for a coordinator hold up what is sent behind them.
 type GroupLock struct {
 	client  Requester
 	group   string
 	session time.Duration
+	now     func() time.Time
 
 	mu         sync.Mutex
 	member     string
 	generation int32
-	// held says that the last that was heard is that this member leads its generation.
-	held bool
+	// leads says that the last that was heard is that this member leads its generation.
+	leads bool
+	// written says that this generation is in the log; known that the member is, with this or an
+	// earlier one: a coordinator that takes over finds it there, and waits a session for it.
+	written, known bool
+	// until is the end of the session, less a margin, that the last answered heartbeat began.
+	until time.Time
 }
 
 const groupProtocol = "observer-patch"
@@ -45,166 +65,139 @@ var ErrNotHeld = errors.New("the lock on the cluster is not held")
 // NewGroupLock makes the lock; session is how long a holder may be silent, at least the brokers'
 // group.min.session.timeout.ms (6 s).
 func NewGroupLock(client Requester, group string, session time.Duration) *GroupLock {
-	return &GroupLock{client: client, group: group, session: session}
+	return &GroupLock{client: client, group: group, session: session, now: time.Now}
 }
 
-// Check makes sure that this instance holds the lock now, and tries to get it when it does not. It
-// gives ErrNotHeld, with the reason, when another one has it, and any other error when the
-// coordinator could not be asked: then it is not held either.
-func (l *GroupLock) Check(ctx context.Context) error {
+// quick bounds a question to a coordinator that knows this member. A client goes on asking a dead
+// one for longer than a session.
+func (l *GroupLock) quick() time.Duration { return l.session / 15 }
+
+// patient bounds taking the lock: a coordinator that cannot write answers a first JoinGroup after
+// offsets.commit.timeout.ms (5 s), and the next one at once.
+func (l *GroupLock) patient() time.Duration { return l.session / 3 }
+
+// Check makes sure that this instance may make the change now, and tries to get the lock when it
+// has not got it. It gives ErrNotHeld, with the reason, when another instance has the lock or a
+// demotion would need more than there is, and any other error when the coordinator could not be
+// asked: then it may not be made either.
+//
+// A promotion adds a replica that has every committed record, so two of them at the same moment
+// contradict nobody. For it, it is enough that the coordinator says that this instance leads, also
+// when it cannot write that down; or that it said so of a written membership less than a session
+// ago and cannot be asked now: whichever broker takes over has read the membership, and gives the
+// lock to nobody else before a session is over. A demotion takes one away: it needs an answer, and
+// the membership in the log.
+func (l *GroupLock) Check(ctx context.Context, change observer.Change) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held {
-		err := l.heartbeat(ctx)
+	err := l.ask(ctx)
+	switch {
+	case change != observer.Promote && err == nil && !l.written:
+		return fmt.Errorf("%w in writing: the coordinator says that this instance has it, and cannot write that to __consumer_offsets, which is enough for a promotion only", ErrNotHeld)
+	case change == observer.Promote && err != nil && !errors.Is(err, ErrNotHeld) && l.known && l.now().Before(l.until):
+		return nil
+	}
+	return err
+}
+
+// ask wants the coordinator to say now that this member leads, from what is written or from its
+// memory.
+func (l *GroupLock) ask(ctx context.Context) error {
+	if !l.leads {
+		return l.take(ctx)
+	}
+	if l.written {
+		began := l.now()
+		err := l.heartbeat(ctx, l.member, l.generation)
 		switch {
 		case err == nil:
+			l.until = began.Add(l.session - l.session/6)
 			return nil
-		case errors.Is(err, kerr.RebalanceInProgress): // somebody joined: join again, still the leader
-		case fenced(err):
-			l.member, l.held = "", false
+		case gone(err):
+			l.forget()
 			return fmt.Errorf("%w any more: %w", ErrNotHeld, err)
-		default:
-			// The membership may well be alive, with a coordinator that is moving: the next
-			// heartbeat tells. Joining anew would need a write, which is what may not work now.
-			return fmt.Errorf("heartbeat of the lock: %w", err)
 		}
-	} else if err := l.free(ctx); err != nil {
+		// Somebody joined, the coordinator knows an older generation, or it gives no answer.
+	}
+	return l.join(ctx, l.quick())
+}
+
+// gone says that the coordinator does not know the member.
+func gone(err error) bool {
+	return errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.FencedInstanceID)
+}
+
+func (l *GroupLock) forget() {
+	l.member, l.leads, l.written, l.known, l.until = "", false, false, false, time.Time{}
+}
+
+// take gets the lock when nobody has it. Where that cannot be written it leads all the same.
+func (l *GroupLock) take(ctx context.Context) error {
+	if err := l.free(ctx); err != nil {
 		return err
 	}
-	return l.join(ctx)
-}
-
-func fenced(err error) bool {
-	return errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.FencedInstanceID)
-}
-
-// heartbeat waits for a sixth of a session at most: the client goes on asking a coordinator that is dead for longer than a
-// session, which would lose a membership that another coordinator keeps, and getting it anew takes a write.
-func (l *GroupLock) heartbeat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.session/6)
-	defer cancel()
-	req := kmsg.NewPtrHeartbeatRequest()
-	req.Group, req.Generation, req.MemberID = l.group, l.generation, l.member
-	r, err := l.client.Request(ctx, req)
-	if err != nil {
+	if err := l.join(ctx, l.patient()); err != nil {
 		return err
 	}
-	return kerr.ErrorForCode(r.(*kmsg.HeartbeatResponse).ErrorCode)
-}
-
-// free tells whether joining would disturb nobody: a group with a member has a holder.
-func (l *GroupLock) free(ctx context.Context) error {
-	req := kmsg.NewPtrDescribeGroupsRequest()
-	req.Groups = []string{l.group}
-	r, err := l.client.Request(ctx, req)
-	if err != nil {
-		return fmt.Errorf("describe the lock's group: %w", err)
-	}
-	for _, g := range r.(*kmsg.DescribeGroupsResponse).Groups {
-		err := kerr.ErrorForCode(g.ErrorCode)
-		if errors.Is(err, kerr.GroupIDNotFound) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("describe the lock's group: %w", err)
-		}
-		for _, m := range g.Members {
-			if m.MemberID != l.member {
-				return fmt.Errorf("%w: member %s of group %s at %s has it", ErrNotHeld, m.MemberID, l.group, m.ClientHost)
-			}
-		}
+	began := l.now()
+	err := l.sync(ctx, l.member, l.generation)
+	switch {
+	case err == nil:
+		l.written, l.known, l.until = true, true, began.Add(l.session-l.session/6)
+	case gone(err), errors.Is(err, kerr.RebalanceInProgress), errors.Is(err, kerr.IllegalGeneration):
+		return fmt.Errorf("%w: somebody else joined at the same time: %w", ErrNotHeld, err)
 	}
 	return nil
 }
 
-// join joins the group, twice where the coordinator wants the member to come back with its new id.
-func (l *GroupLock) join(ctx context.Context) error {
-	l.held = false
-	for range 2 {
-		req := kmsg.NewPtrJoinGroupRequest()
-		req.Group, req.MemberID, req.ProtocolType = l.group, l.member, groupProtocol
-		req.SessionTimeoutMillis = int32(l.session / time.Millisecond)
-		req.RebalanceTimeoutMillis = req.SessionTimeoutMillis
-		p := kmsg.NewJoinGroupRequestProtocol()
-		p.Name = "lock"
-		req.Protocols = append(req.Protocols, p)
-		r, err := l.client.Request(ctx, req)
-		if err != nil {
-			return fmt.Errorf("join the lock's group: %w", err)
-		}
-		resp := r.(*kmsg.JoinGroupResponse)
-		err = kerr.ErrorForCode(resp.ErrorCode)
-		if errors.Is(err, kerr.MemberIDRequired) {
-			l.member = resp.MemberID
-			continue
-		}
-		if err != nil {
-			l.member = ""
-			return fmt.Errorf("join the lock's group: %w", err)
-		}
-		l.member, l.generation = resp.MemberID, resp.Generation
-		if resp.LeaderID != resp.MemberID {
-			l.leave(ctx)
-			return fmt.Errorf("%w: member %s of group %s was first", ErrNotHeld, resp.LeaderID, l.group)
-		}
-		return l.sync(ctx)
-	}
-	return fmt.Errorf("join the lock's group: the coordinator asks for a member id again and again")
-}
-
-func (l *GroupLock) sync(ctx context.Context) error {
-	req := kmsg.NewPtrSyncGroupRequest()
-	req.Group, req.Generation, req.MemberID = l.group, l.generation, l.member
-	protocol, name := groupProtocol, "lock"
-	req.ProtocolType, req.Protocol = &protocol, &name
-	a := kmsg.NewSyncGroupRequestGroupAssignment()
-	a.MemberID = l.member
-	req.GroupAssignment = append(req.GroupAssignment, a)
-	r, err := l.client.Request(ctx, req)
-	if err == nil {
-		err = kerr.ErrorForCode(r.(*kmsg.SyncGroupResponse).ErrorCode)
-	}
-	if err != nil {
-		return fmt.Errorf("sync the lock's group: %w", err)
-	}
-	l.held = true
-	return nil
-}
-
-// leave gives the membership back; nobody is told when that fails, the session ends by itself.
-func (l *GroupLock) leave(ctx context.Context) {
-	req := kmsg.NewPtrLeaveGroupRequest()
-	req.Group, req.MemberID = l.group, l.member
-	m := kmsg.NewLeaveGroupRequestMember()
-	m.MemberID = l.member
-	req.Members = append(req.Members, m)
-	_, _ = l.client.Request(ctx, req)
-	l.member, l.held = "", false
-}
-
-// Keep sends heartbeats until ctx ends, so that a long action does not lose the lock, and then
-// gives the lock back.
+// Keep keeps a lock that is held, so that a long action does not lose it, and has one written down
+// that is not, as soon as the coordinator can. When ctx ends it gives the lock back.
 func (l *GroupLock) Keep(ctx context.Context) {
 	tick := time.NewTicker(l.session / 10)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer cancel()
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if l.held {
-				l.leave(end)
+			if l.leads {
+				l.leave(context.WithoutCancel(ctx))
 			}
 			return
 		case <-tick.C:
-			l.mu.Lock()
-			held := l.held
-			l.mu.Unlock()
-			if held {
-				_ = l.Check(ctx) // whoever acts asks again
-			}
+			l.keep(ctx)
 		}
+	}
+}
+
+func (l *GroupLock) keep(ctx context.Context) {
+	l.mu.Lock()
+	if l.leads && l.written {
+		_ = l.ask(ctx) // whoever acts asks again
+	}
+	member, generation, open := l.member, l.generation, l.leads && !l.written
+	l.mu.Unlock()
+	if !open {
+		return
+	}
+	// A heartbeat counts when it arrives, answered or not. An answer means that nothing waits to be
+	// written. Nobody who wants to act waits for these two.
+	if err := l.heartbeat(ctx, member, generation); err != nil {
+		var refused *kerr.Error
+		if errors.As(err, &refused) {
+			l.mu.Lock()
+			_ = l.ask(ctx)
+			l.mu.Unlock()
+		}
+		return
+	}
+	began := l.now()
+	if l.sync(ctx, member, generation) != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leads && l.member == member && l.generation == generation {
+		l.written, l.known, l.until = true, true, began.Add(l.session-l.session/6)
 	}
 }

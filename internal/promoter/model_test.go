@@ -182,6 +182,7 @@ func (m *model) Positions(_ context.Context, parts []observer.Partition, _ bool)
 }
 
 func (m *model) Elect(_ context.Context, kind observer.ElectionKind, parts []observer.Partition) (map[string]error, error) {
+	m.now = m.now.Add(m.step)
 	out := map[string]error{}
 	for _, p := range parts {
 		if err := m.event("elect %s %s", kind, p); err != nil {
