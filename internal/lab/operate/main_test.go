@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -47,9 +48,15 @@ type process struct {
 // the test at the latest.
 func (r *rig) spawn(prefix []string, args ...string) *process {
 	r.t.Helper()
+	return r.spawnAlone(prefix, append(slices.Clone(args), r.args...)...)
+}
+
+// spawnAlone is spawn with all arguments given.
+func (r *rig) spawnAlone(prefix []string, args ...string) *process {
+	r.t.Helper()
 	self, err := os.Executable()
 	require.NoError(r.t, err)
-	line := append(append(append(append([]string{}, prefix...), self), args...), r.args...)
+	line := append(append(slices.Clone(prefix), self), args...)
 	cmd := exec.CommandContext(r.ctx, line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), toolVariable+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -61,6 +68,16 @@ func (r *rig) spawn(prefix []string, args ...string) *process {
 	require.NoError(r.t, cmd.Start())
 	r.t.Cleanup(func() { p.kill(r.t) })
 	return p
+}
+
+// ends waits until the process has ended and wants its exit code to be 0.
+func (p *process) ends(t *testing.T) {
+	t.Helper()
+	err := p.cmd.Wait()
+	text, rerr := os.ReadFile(p.said)
+	require.NoError(t, rerr)
+	require.NoError(t, err, "%s", text)
+	t.Logf("the tool said:\n%s", bytes.TrimSpace(text))
 }
 
 // kill sends SIGKILL, waits until the process is gone, and shows what it said.
