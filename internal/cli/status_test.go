@@ -94,6 +94,33 @@ func TestStatusSaysWhatItSaw(t *testing.T) {
 	assert.Contains(t, works(t, append(args, "-o", "yaml")...), "clusterId: abc")
 }
 
+// Files that are all missing agree with each other, and say nothing: nodes go on with what they had.
+func TestMissingFilesAreNotTakenForNobody(t *testing.T) {
+	address, inventory, files := watched(t)
+	args := []string{"status", "--bootstrap-server", address, "--inventory", inventory, "--exit-code"}
+	works(t, args...)
+	for _, f := range files {
+		require.NoError(t, os.Remove(f))
+	}
+	code, text, _ := tool(t, t.Context(), args...)
+	assert.Equal(t, exit.Failed, code)
+	assert.Contains(t, text, "observers [] (from files, NOT CERTAIN)")
+	assert.Contains(t, text, "doubt: nodes [0 1 2] have no identity file")
+	assert.Contains(t, text, "node 1 missing: "+files[1]+": there is no such file, 0 of 3 nodes have one")
+	// A wrong path is the same as a file that is away; a folder that is not there is no missing file.
+	require.NoError(t, os.WriteFile(files[0], []byte("2\n"), 0o644))
+	require.NoError(t, os.WriteFile(files[2], []byte("2\n"), 0o644))
+	_, text, _ = tool(t, t.Context(), args...)
+	assert.Contains(t, text, "node 1 missing: "+files[1]+": there is no such file, 2 of 3 nodes have one")
+	assert.Contains(t, text, "doubt: the file of node 1 says []")
+	nodes, err := os.ReadFile(inventory)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(inventory, []byte(strings.Replace(string(nodes), files[1], filepath.Dir(files[1])+"/gone/ids", 1)), 0o644))
+	_, text, _ = tool(t, t.Context(), args...)
+	assert.Contains(t, text, "node 1 unreadable")
+	assert.Contains(t, text, "its folder")
+}
+
 func TestLagNamesEveryReplicasOwnLogEnd(t *testing.T) {
 	address, inventory, _ := watched(t)
 	var rows []struct {

@@ -33,13 +33,19 @@ func Findings(all []Seen) []Finding {
 		out = append(out, Finding{n.ID, code, fmt.Sprintf("%s: ", n.File) + fmt.Sprintf(format, args...), do})
 	}
 	usual, differ := usualList(all)
+	have := 0
+	for _, s := range all {
+		if s.Err == nil && s.File.Exists {
+			have++
+		}
+	}
 	for _, s := range all {
 		switch {
 		case s.Err != nil:
 			out = append(out, Finding{s.Node.ID, "unreadable", s.Err.Error(), "make the node reachable, or correct the inventory"})
 			continue
 		case !s.File.Exists:
-			find(s.Node, "missing", "write the file, an empty one for no observers; a node that starts without it behaves as upstream", "there is no such file")
+			find(s.Node, "missing", "correct the path, or write the file, an empty one for no observers", "there is no such file, %d of %d nodes have one: a running node goes on with the list that it had, and one that starts has that of KAFKA_OBSERVER_BROKER_IDS or none", have, len(all))
 			continue
 		}
 		ids := s.File.IDs()

@@ -9,8 +9,25 @@ import (
 // does not hold a Kafka process alive may have an old list and is not asked. Refusals say why the
 // ids are not certain; the ids are then the controllers', for display only.
 //
-// A file is what a node is told, not what it has read: readers follow within a second or so.
+// A file is what a node is told, not what it has read: readers follow within a second or so. A
+// missing file tells a node nothing, so where one is missing the ids are not certain.
 func (s View) InForce() ([]int32, []Refusal) {
+	ids, refusals := s.Listed()
+	var absent []int32
+	for _, n := range s.Nodes {
+		if n.Absent && (n.Controller || s.IsLive(n.ID)) {
+			absent = append(absent, n.ID)
+		}
+	}
+	if len(absent) > 0 {
+		refusals = append(refusals, Refusal{Rule: RuleUnknown, Reason: fmt.Sprintf("nodes %v have no identity file: each goes on with the list that it had, or with that of KAFKA_OBSERVER_BROKER_IDS", absent),
+			Do: "correct the inventory's path, or write the file, an empty one for no observers"})
+	}
+	return ids, refusals
+}
+
+// Listed is InForce for whoever writes all files anyway: a missing file is an empty list there.
+func (s View) Listed() ([]int32, []Refusal) {
 	var refusals []Refusal
 	var ids []int32
 	known := false

@@ -135,21 +135,26 @@ func TestListsInForceAreCertainOnlyWhenTheNodesAgree(t *testing.T) {
 	node := func(id int32, controller, known bool, list ...int32) observer.Node {
 		return observer.Node{ID: id, Broker: !controller, Controller: controller, Known: known, IDs: list}
 	}
+	missing := func(n observer.Node) observer.Node { n.Absent = true; return n }
 	for name, c := range map[string]struct {
 		nodes []observer.Node
 		ids   []int32
 		want  []string
 	}{
-		"all agree":                            {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), nil},
-		"a live broker differs":                {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), node(2, false, true)}, ids(4), []string{observer.RuleDiffer}},
-		"controllers differ":                   {[]observer.Node{node(101, true, true, 4), node(102, true, true), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), []string{observer.RuleDiffer}},
-		"a dead broker differs":                {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), node(2, false, true, 4), node(3, false, true)}, ids(4), nil},
-		"a dead broker is unknown":             {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), node(2, false, true, 4), node(3, false, false)}, ids(4), nil},
-		"a live broker is unknown":             {[]observer.Node{node(101, true, true, 4), node(1, false, false), node(2, false, true, 4)}, ids(4), []string{observer.RuleUnknown}},
-		"a minority of controllers is unknown": {[]observer.Node{node(101, true, true, 4), node(102, true, true, 4), node(103, true, false), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), nil},
-		"half of the controllers are unknown":  {[]observer.Node{node(101, true, true, 4), node(102, true, false), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), []string{observer.RuleUnknown}},
-		"a live broker is not listed":          {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4)}, ids(4), []string{observer.RuleNotInInventory}},
-		"ZooKeeper: brokers only":              {[]observer.Node{node(1, false, true, 4), node(2, false, true, 4)}, ids(4), nil},
+		"no node has a file: they may go on with a list that they had": {[]observer.Node{missing(node(101, true, true)), missing(node(1, false, true)), missing(node(2, false, true))}, nil, []string{observer.RuleUnknown}},
+		"a live broker has no file, the others have empty ones":        {[]observer.Node{node(101, true, true), node(1, false, true), missing(node(2, false, true))}, nil, []string{observer.RuleUnknown}},
+		"a live broker has no file, the others have a list":            {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), missing(node(2, false, true))}, ids(4), []string{observer.RuleDiffer, observer.RuleUnknown}},
+		"a dead broker has no file":                                    {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), node(2, false, true, 4), missing(node(3, false, true))}, ids(4), nil},
+		"all agree":                                                    {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), nil},
+		"a live broker differs":                                        {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), node(2, false, true)}, ids(4), []string{observer.RuleDiffer}},
+		"controllers differ":                                           {[]observer.Node{node(101, true, true, 4), node(102, true, true), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), []string{observer.RuleDiffer}},
+		"a dead broker differs":                                        {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), node(2, false, true, 4), node(3, false, true)}, ids(4), nil},
+		"a dead broker is unknown":                                     {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4), node(2, false, true, 4), node(3, false, false)}, ids(4), nil},
+		"a live broker is unknown":                                     {[]observer.Node{node(101, true, true, 4), node(1, false, false), node(2, false, true, 4)}, ids(4), []string{observer.RuleUnknown}},
+		"a minority of controllers is unknown":                         {[]observer.Node{node(101, true, true, 4), node(102, true, true, 4), node(103, true, false), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), nil},
+		"half of the controllers are unknown":                          {[]observer.Node{node(101, true, true, 4), node(102, true, false), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), []string{observer.RuleUnknown}},
+		"a live broker is not listed":                                  {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4)}, ids(4), []string{observer.RuleNotInInventory}},
+		"ZooKeeper: brokers only":                                      {[]observer.Node{node(1, false, true, 4), node(2, false, true, 4)}, ids(4), nil},
 	} {
 		s := cluster(ids(1, 2))
 		s.Nodes = c.nodes

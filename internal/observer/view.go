@@ -40,6 +40,9 @@ type Node struct {
 	// IDs is what the file says, when Known.
 	IDs   []int32 `json:"ids"`
 	Known bool    `json:"known"`
+	// Absent says that there is no file, which is known and taken for an empty list: but the node
+	// goes on with the list that it had, or began with that of KAFKA_OBSERVER_BROKER_IDS.
+	Absent bool `json:"absent,omitempty"`
 	// Cause says why the file is not known.
 	Cause string `json:"cause,omitempty"`
 }

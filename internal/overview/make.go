@@ -49,6 +49,7 @@ func nodesOf(seen []hosts.Seen) []observer.Node {
 	for _, s := range seen {
 		n := observer.Node{ID: s.Node.ID, Broker: s.Node.Has(hosts.Broker), Controller: s.Node.Has(hosts.Controller)}
 		n.IDs, n.Known, n.Cause = listOf(s)
+		n.Absent = n.Known && !s.File.Exists
 		out = append(out, n)
 	}
 	return out

@@ -33,12 +33,27 @@ type Plan struct {
 	Undo string `json:"undo"`
 }
 
+// without says which nodes have no identity file: they get one, whatever they go on with now.
+func without(v observer.View) []string {
+	var absent []int32
+	for _, n := range v.Nodes {
+		if n.Absent {
+			absent = append(absent, n.ID)
+		}
+	}
+	if len(absent) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("nodes %v have no identity file and may go on with a list that they had: every node gets this one", absent)}
+}
+
 // PlanPromotion plans to take the broker's id out of every file.
 func PlanPromotion(v observer.View, broker int32) Plan {
-	before, refusals := v.InForce()
+	before, refusals := v.Listed()
 	p := Plan{Change: observer.Promote, ClusterID: v.ClusterID, Broker: broker, Before: observer.With(before), After: observer.Without(before, broker),
 		Steps: observer.Promote.Order(v.Nodes), Topics: v.Touched(broker), Undo: fmt.Sprintf("observer-patch demote %d --move-leaders", broker)}
-	p.Nothing = len(refusals) == 0 && !slices.Contains(before, broker)
+	p.Nothing = len(refusals) == 0 && !slices.Contains(before, broker) && len(without(v)) == 0
+	p.Warnings = append(p.Warnings, without(v)...)
 	p.Refusals = append(refusals, v.CheckPromotion(broker)...)
 	for _, q := range v.Heads(broker) {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the broker heads the assignment %v: it takes the leadership at the next preferred election and keeps it until leaders are moved", q, q.Replicas))
@@ -54,10 +69,11 @@ func PlanPromotion(v observer.View, broker int32) Plan {
 // PlanDemotion plans to put the broker's id into every file, with moveLeaders after its leaderships
 // have been moved.
 func PlanDemotion(v observer.View, broker int32, moveLeaders bool) Plan {
-	before, refusals := v.InForce()
+	before, refusals := v.Listed()
 	p := Plan{Change: observer.Demote, ClusterID: v.ClusterID, Broker: broker, Before: observer.With(before), After: observer.With(before, broker),
 		Steps: observer.Demote.Order(v.Nodes), Topics: v.Touched(broker), Undo: fmt.Sprintf("observer-patch promote %d", broker)}
 	p.Nothing = len(refusals) == 0 && slices.Contains(before, broker)
+	p.Warnings = append(p.Warnings, without(v)...)
 	p.Refusals = append(refusals, v.CheckDemotion(broker, before, moveLeaders)...)
 	if !v.IsLive(broker) {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("broker %d is not alive: it is an observer from its next start on", broker))

@@ -78,7 +78,7 @@ func (i *Inventory) Read(ctx context.Context) []observer.Node {
 				out[k].Cause = fmt.Sprintf("%s has tokens and no id among them: %s; the node goes on with the list it had", n.File, parsed.UnknownTokens())
 				return nil
 			}
-			out[k].Known, out[k].IDs = true, parsed.IDs
+			out[k].Known, out[k].IDs, out[k].Absent = true, parsed.IDs, !f.Exists
 			return nil
 		})
 	}

@@ -149,7 +149,7 @@ func (o *Operator) begin(ctx context.Context, p Plan) (observer.View, error) {
 	if v.ClusterID != p.ClusterID {
 		return v, exit.With(exit.Refused, fmt.Errorf("the plan was made for cluster %s, this is %s", p.ClusterID, v.ClusterID))
 	}
-	ids, refusals := v.InForce()
+	ids, refusals := v.Listed()
 	if len(refusals) > 0 {
 		return v, exit.With(exit.Refused, observer.Refused(refusals))
 	}

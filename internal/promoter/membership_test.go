@@ -45,6 +45,44 @@ func TestPromotionWritesControllersFirstAndWaitsForTheISR(t *testing.T) {
 	require.Equal(t, "observer-patch demote 4 --move-leaders", r.Plan.Undo)
 }
 
+// A missing file tells nobody that there are no observers: nodes go on with the list that they had.
+func TestWhereFilesAreMissingNothingIsTakenForDone(t *testing.T) {
+	m := usual()
+	clear(m.content)
+	o := operator(t, m)
+	_, refusals := view(t, o).InForce()
+	require.ErrorContains(t, observer.Refused(refusals), "nodes [101 102 103 1 2 3 4] have no identity file")
+	_, err := o.Ballot(t.Context(), func(observer.Partition) bool { return true }, true)
+	require.NoError(t, err)
+	p := PlanPromotion(view(t, o), 4)
+	require.False(t, p.Nothing, "4 may be an observer still")
+	require.Contains(t, p.Warnings[0], "have no identity file")
+	_, err = o.Promote(t.Context(), p, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, m.content, 7, "every node has an explicit list now")
+	_, refusals = view(t, o).InForce()
+	require.Empty(t, refusals)
+	require.True(t, PlanPromotion(view(t, o), 4).Nothing)
+
+	// The first demotion may make the files, too.
+	m = usual()
+	clear(m.content)
+	o = operator(t, m)
+	_, err = o.Demote(t.Context(), PlanDemotion(view(t, o), 4, false), time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, ids(4), m.marked())
+
+	// An election decides by the list, so it wants to know it.
+	m = usual()
+	clear(m.content)
+	m.kill(1, 2, 3)
+	o = operator(t, m)
+	b, err := o.Ballot(t.Context(), func(observer.Partition) bool { return true }, true)
+	require.NoError(t, err)
+	require.Equal(t, exit.Refused, exit.Code(b.Refuse()))
+	require.Empty(t, m.events)
+}
+
 func TestAPromotedReplicaThatLagsIsReportedAndStaysPromoted(t *testing.T) {
 	m := usual()
 	m.at(m.parts[0], 4, 1, 40)

@@ -226,7 +226,8 @@ func (m *model) Read(context.Context) []observer.Node {
 			out[i].Cause = errDown.Error()
 			continue
 		}
-		out[i].Known, out[i].IDs = true, observer.ParseFile(m.content[out[i].ID]).IDs
+		content, is := m.content[out[i].ID]
+		out[i].Known, out[i].IDs, out[i].Absent = true, observer.ParseFile(content).IDs, !is
 	}
 	return out
 }
