@@ -56,9 +56,11 @@ func newLink() (*link, error) {
 func (l *link) place(n *Node, behind bool) {
 	n.host = l.nearAddr
 	if behind {
-		n.host, n.prefix = l.farAddr, []string{"ip", "netns", "exec", l.space}
+		n.host, n.prefix = l.farAddr, l.inside()
 	}
 }
+
+func (l *link) inside() []string { return []string{"ip", "netns", "exec", l.space} }
 
 // remove deletes the network; the interfaces go with it.
 func (l *link) remove() error { return ip("netns delete " + l.space) }
@@ -90,6 +92,15 @@ func (c *Cluster) Slow(bits int) error {
 		}
 		return network("tc", fmt.Sprintf("qdisc replace dev %s root tbf rate %dbit burst 16kb latency 400ms", l.near, bits))
 	})
+}
+
+// Behind gives the words that run a program in the network of the linked broker: it is cut off with
+// the broker. Without a link there are none.
+func (c *Cluster) Behind() []string {
+	if c.link == nil {
+		return nil
+	}
+	return c.link.inside()
 }
 
 func (c *Cluster) onLink(do func(*link) error) error {

@@ -3,26 +3,13 @@
 package operate
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	observerpatch "observer-patch"
-	"observer-patch/internal/cli"
 	"observer-patch/internal/exit"
-	"observer-patch/internal/lab/probe"
 	"observer-patch/internal/promoter"
 )
 
@@ -33,134 +20,78 @@ const (
 	demoteBound  = 31 * time.Second
 )
 
-// begin runs auto until stop is called, which gives its exit code.
-func (r *rig) begin(audit string, args ...string) (stop func() int) {
-	ctx, cancel := context.WithCancel(r.ctx)
-	done := make(chan int, 1)
-	go func() {
-		env := &cli.Env{Out: io.Discard, Err: r.t.Output(), Data: observerpatch.Data(), Version: "cluster test"}
-		done <- cli.Run(ctx, env, append(append([]string{"auto", "--audit-log", audit}, args...), r.args...))
-	}()
-	return func() int {
-		cancel()
-		return <-done
-	}
-}
-
-// event waits for the first audit line of the event after the time.
-func (r *rig) event(audit, event string, after time.Time) promoter.AuditLine {
-	r.t.Helper()
-	var found promoter.AuditLine
-	require.NoError(r.t, r.cluster.Await(r.ctx, 90*time.Second, event+" is in the audit log", func(context.Context) error {
-		text, err := os.ReadFile(audit)
-		if err != nil {
-			return err
-		}
-		lines := bufio.NewScanner(bytes.NewReader(text))
-		for lines.Scan() {
-			var l promoter.AuditLine
-			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-				return err
-			}
-			if l.Event == event && l.Time.After(after) {
-				found = l
-				return nil
-			}
-		}
-		return errors.New("not yet")
-	}))
-	return found
-}
-
-// seen waits until every partition of the topic has an ISR that cond wants and gives the time.
-func (r *rig) seen(topic, what string, cond func(isr []int32) bool) time.Time {
-	r.t.Helper()
-	require.NoError(r.t, r.cluster.Await(r.ctx, 90*time.Second, what, func(ctx context.Context) error {
-		v, err := probe.Metadata(ctx, r.cluster, topic)
-		if err != nil {
-			return err
-		}
-		for _, p := range v.Partitions {
-			if !cond(p.ISR) {
-				return fmt.Errorf("%s-%d: leader %d, ISR %v", p.Topic, p.ID, p.Leader, p.ISR)
-			}
-		}
-		return nil
-	}))
-	return time.Now()
-}
-
-// freeAddr gives an address of this machine that nobody listens on.
-func freeAddr(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// locked waits until the instance with these metrics holds the lock: taking it writes to a topic
-// that the fault would stop.
-func (r *rig) locked(metrics string) {
-	r.t.Helper()
-	require.NoError(r.t, r.cluster.Await(r.ctx, 90*time.Second, "auto holds the lock", func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+metrics+"/metrics", nil)
-		if err != nil {
-			return err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			return err
-		}
-		if !bytes.Contains(text, []byte("observer_patch_auto_lock_held 1\n")) {
-			return errors.New("not yet")
-		}
-		return nil
-	}))
-}
-
+// Upstream's default timeouts: replicas may lag for 30 s, a broker may be silent for 9 s.
 func TestAutoPromotesAndDemotes(t *testing.T) {
-	r := start(t, usual())
+	r := start(t, crowded(map[string]string{"replica.lag.time.max.ms": "30000"}))
 	r.topic("t", []int32{1, 2, 3, 4}, []int32{1, 3, 2, 4})
 	r.produce("t", 1000)
-	audit := filepath.Join(t.TempDir(), "audit.jsonl")
-	metrics := freeAddr(t)
-	stop := r.begin(audit, "--enable", "--interval", "10s", "--metrics-listen", metrics)
-	r.locked(metrics)
+	counts := r.busy()
+	state := t.TempDir()
+	a := r.auto(state, nil)
+	r.locked(a)
 	// A second instance on another machine (another state folder) finds the lock taken.
-	second := filepath.Join(t.TempDir(), "second.jsonl")
-	other := rig{t: t, ctx: r.ctx, cluster: r.cluster, args: append(r.args[:len(r.args)-1:len(r.args)-1], t.TempDir())}
-	stopOther := other.begin(second, "--enable", "--interval", "10s")
+	second := r.auto(t.TempDir(), nil)
 
-	killed := time.Now()
-	for _, id := range []int32{2, 3} {
-		require.NoError(t, r.cluster.Node(id).Kill())
-	}
-	under := r.seen("t", "the ISR is 1 alone", func(isr []int32) bool { return len(isr) == 1 })
-	ok := r.event(audit, promoter.AuditPromote, killed)
+	dead, killed, under := r.fall("t")
+	all, failed := counts()
+	ok := r.event(a.audit, promoter.AuditPromote, killed)
 	require.Equal(t, int32(4), ok.Broker)
-	r.took("auto: PROMOTE-OK after the partitions fell under their minimum, scanning every 10 s", ok.Time.Sub(under), promoteBound)
-	r.took("auto: PROMOTE-OK after kill -9 of two sync replicas", ok.Time.Sub(killed), 0)
+	r.took("auto: PROMOTE-OK after the partitions fell under their minimum, scanning every 10 s, replica.lag.time.max.ms=30000", ok.Time.Sub(under), promoteBound)
+	r.took("auto: PROMOTE-OK after kill -9 of two sync replicas, one of them the coordinator of its lock", ok.Time.Sub(killed), 0)
+	allNow, failedNow := counts()
+	require.Equal(t, allNow-all, failedNow-failed, "the coordinator could write: that is not the situation")
+	require.Positive(t, failedNow-failed)
+	r.saw("the lock's coordinator could not write all that time", "%d of %d commits of another group failed", failedNow-failed, allNow-all)
 	r.until("4 helps out", "t", func(_ int32, isr []int32) bool { return has(isr, 4) })
 	r.produce("t", 100)
 
-	for _, id := range []int32{2, 3} {
-		require.NoError(t, r.cluster.Restart(r.ctx, id))
-	}
-	whole := r.seen("t", "2 and 3 are back in the ISR", func(isr []int32) bool { return has(isr, 2) && has(isr, 3) })
-	ok = r.event(audit, promoter.AuditDemote, whole.Add(-time.Second))
-	r.took("auto: DEMOTE-OK after the ISR was whole", ok.Time.Sub(whole), demoteBound)
+	whole := r.recover("t", dead)
+	ok = r.event(a.audit, promoter.AuditDemote, whole.Add(-time.Second))
+	r.took("auto: DEMOTE-OK after the ISR was whole, replica.lag.time.max.ms=30000", ok.Time.Sub(whole), demoteBound)
 	r.until("4 is an observer again", "t", func(_ int32, isr []int32) bool { return !has(isr, 4) })
-
-	require.Equal(t, exit.Done, stop())
-	require.Equal(t, exit.Done, stopOther())
-	text, err := os.ReadFile(second)
-	require.NoError(t, err)
-	require.Contains(t, string(text), promoter.SkipNoLock)
-	require.NotContains(t, string(text), promoter.AuditBegin)
+	require.Empty(t, r.lines(second.audit, promoter.AuditBegin))
+	require.NotEmpty(t, r.lines(second.audit, promoter.AuditSkip))
+	require.Equal(t, promoter.SkipNoLock, r.lines(second.audit, promoter.AuditSkip)[0].Rule)
+	second.kill(t)
 	r.saw("a second instance with a state folder of its own does nothing", "no-lock in its audit log, no action")
+	r.flaps(a, state)
+}
+
+// flaps loses two brokers again, within the cooldown.
+func (r *rig) flaps(a *instance, state string) {
+	t := r.t
+	dead, killed, _ := r.fall("t")
+	skip := r.rule(a.audit, promoter.SkipCooldown, killed)
+	require.Equal(t, int32(4), skip.Broker)
+	r.scanned(a, 1)
+	require.Len(t, r.lines(a.audit, promoter.AuditPromote), 1)
+	require.Equal(t, []string{"4"}, r.ids(101))
+	r.saw("two brokers flap: the cooldown bars a second promotion", "%s", skip.Reason)
+
+	dry := t.TempDir()
+	audit := filepath.Join(dry, "audit.jsonl")
+	own := append(r.args[:len(r.args)-1:len(r.args)-1], dry)
+	code, _, errs := tool(t, r.ctx, append([]string{"auto", "--enable", "--once", "--dry-run", "--audit-log", audit}, own...)...)
+	require.Equal(t, exit.Done, code, errs)
+	require.Len(t, r.lines(audit, promoter.AuditDryRun), 1)
+	require.Equal(t, int32(4), r.lines(audit, promoter.AuditDryRun)[0].Broker)
+	code, _, errs = tool(t, r.ctx, append([]string{"auto", "--enable", "--once", "--audit-log", "/dev/full"}, own...)...)
+	require.Equal(t, exit.Failed, code)
+	require.Contains(t, errs, "audit log: write /dev/full: no space left on device")
+	for _, n := range r.cluster.Nodes {
+		require.Equal(t, []string{"4"}, r.ids(n.ID))
+	}
+	r.saw("a dry run changes nothing", "DRY-RUN of the promotion of 4 in its audit log, every file as it was")
+	r.saw("auto whose audit log is on a full disk", "ends with exit code 1, every file as it was")
+
+	a.kill(t)
+	r.run(exit.Done, "promote", "4", "--yes")
+	again := r.auto(state, nil)
+	skip = r.rule(again.audit, promoter.SkipPerson, killed)
+	r.recover("t", dead)
+	r.locked(again)
+	r.scanned(again, 2)
+	require.Len(t, r.lines(again.audit, promoter.AuditDemote), 1, "the one from before")
+	require.Empty(t, r.ids(101))
+	r.saw("kill -9 of auto, a person promotes 4, auto starts again and the ISR is whole: it does not demote what it did not promote", "%s", skip.Reason)
 }
