@@ -210,9 +210,7 @@ func (w *world) happen() {
 		} else {
 			list = observer.With(list, o)
 		}
-		for id := range w.content {
-			w.content[id] = observer.RenderFile(list, false)
-		}
+		w.byAPerson(list)
 		w.touched[o] = w.now
 		delete(w.ours, o)
 		delete(w.wellSince, o)
