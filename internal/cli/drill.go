@@ -42,10 +42,13 @@ a step fails, the drill goes back at once and its exit code is 1.`,
 				if f.dryRun {
 					return nil
 				}
+				conn := o.Kafka.(*promoter.Connection)
+				if err := conn.Allowed(ctx, promoter.MayAlter); err != nil {
+					return err
+				}
 				if err := f.confirm(env, os.Stdin, fmt.Sprintf("Drill with broker %d of cluster %s?", broker, v.ClusterID)); err != nil {
 					return err
 				}
-				conn := o.Kafka.(*promoter.Connection)
 				return change(o, func() error {
 					err := o.Drill(ctx, promoter.Drill{Broker: broker, MaxLag: maxLag, Limit: f.timeout,
 						Canary: func(ctx context.Context, replicas []int32) error {

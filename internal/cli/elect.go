@@ -90,6 +90,9 @@ func (f *operating) electPreferred(cmd *cobra.Command, env *Env, o *promoter.Ope
 	if f.dryRun || len(parts) == 0 {
 		return printRows(env.Out, f.format, rows, electedTable)
 	}
+	if err := o.Kafka.(*promoter.Connection).Allowed(ctx, promoter.MayAlter); err != nil {
+		return err
+	}
 	if err := f.confirm(env, os.Stdin, fmt.Sprintf("Preferred election of %d partitions of cluster %s?", len(parts), v.ClusterID)); err != nil {
 		return err
 	}
@@ -163,6 +166,9 @@ func (f *operating) electUnclean(cmd *cobra.Command, env *Env, o *promoter.Opera
 		}
 	}
 	if possible > 0 && len(b.Refusals) == 0 {
+		if err := o.Kafka.(*promoter.Connection).Allowed(ctx, promoter.MayAlter); err != nil {
+			return err
+		}
 		tell(env, "restart no broker until this has ended")
 		if err := f.confirm(env, os.Stdin, fmt.Sprintf("Elect leaders of %d partitions of cluster %s, %d of them with possible loss?", possible, b.ClusterID, len(b.Lossy()))); err != nil {
 			return err

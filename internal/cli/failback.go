@@ -44,6 +44,9 @@ the broker stays promoted. --plan says what is to be waited for and moved.`,
 				if plan || f.dryRun {
 					return nil
 				}
+				if err := o.Kafka.(*promoter.Connection).Allowed(ctx, promoter.MayAlter); err != nil {
+					return err
+				}
 				if err := f.confirm(env, os.Stdin, fmt.Sprintf("Take broker %d of cluster %s back to being an observer?", broker, v.ClusterID)); err != nil {
 					return err
 				}

@@ -15,7 +15,8 @@ func newPendingCommand(env *Env) *cobra.Command {
 		Short: "Show, or write, the list that some nodes have not got yet",
 		Long: `A promotion or demotion that could not reach every node keeps what is missing, also over a crash.
 With --finish it is written now: on nodes that are back, and, when the run was cut off, on all of
-them. A list that somebody has changed since is left alone. Exit code 1 while something is missing.`,
+them. A list that somebody has changed since is left alone. With --finish the exit code is 1 while
+something is missing.`,
 		Example: `  observer-patch pending --context prod
   observer-patch pending --finish --context prod`,
 		Args: cobra.NoArgs,

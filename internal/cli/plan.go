@@ -12,6 +12,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"observer-patch/internal/exit"
 	"observer-patch/internal/observer"
@@ -202,10 +203,29 @@ func (f *planFlags) compare(ctx context.Context, env *Env, o *promoter.Operator,
 		}
 		return fmt.Errorf("%d partitions differ from their placement; --execute moves them", len(changes))
 	}
+	if err := conn.Allowed(ctx, moveRights(changes, f.throttle)...); err != nil {
+		return err
+	}
 	if err := f.confirm(env, os.Stdin, fmt.Sprintf("Move %d partitions of cluster %s?", len(changes), v.ClusterID)); err != nil {
 		return err
 	}
 	return change(o, func() error { return o.BeginMove(ctx, conn, changes, ids, f.throttle, f.timeout) })
+}
+
+// moveRights are what a move needs, with those of its throttle.
+func moveRights(changes []placement.Change, throttle int64) []promoter.Right {
+	rights := []promoter.Right{promoter.MayAlter}
+	if throttle == 0 {
+		return rights
+	}
+	rights = append(rights, promoter.Right{Operation: kmsg.ACLOperationDescribeConfigs}, promoter.Right{Operation: kmsg.ACLOperationAlterConfigs})
+	for _, c := range changes {
+		r := promoter.Right{Operation: kmsg.ACLOperationAlterConfigs, Topic: c.Topic}
+		if !slices.Contains(rights, r) {
+			rights = append(rights, r)
+		}
+	}
+	return rights
 }
 
 // estimate says how much is copied and how long that takes at least.

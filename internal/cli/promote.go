@@ -75,6 +75,13 @@ func (f *operating) changeMembership(ctx context.Context, env *Env, arg string,
 			return err
 		}
 		p := plan(v, broker)
+		if p.Alters {
+			refusals, err := o.Kafka.(*promoter.Connection).Lacks(ctx, promoter.MayAlter)
+			if err != nil {
+				return err
+			}
+			p.Refusals = append(p.Refusals, refusals...)
+		}
 		tell(env, planLines(p)...)
 		row := changed{Change: p.Change, Cluster: p.ClusterID, Broker: broker, Before: p.Before, After: p.After,
 			Written: []int32{}, Pending: []int32{}, Undo: p.Undo, Warnings: append([]string{}, p.Warnings...), Refusals: append([]observer.Refusal{}, p.Refusals...)}

@@ -119,6 +119,11 @@ func (f *restartFlags) run(ctx context.Context, env *Env, o *promoter.Operator, 
 	if err != nil {
 		return err
 	}
+	refusals, err := o.Kafka.(*promoter.Connection).Lacks(ctx, promoter.MayAlter)
+	if err != nil {
+		return err
+	}
+	p.Refusals = append(p.Refusals, refusals...)
 	tell(env, restartLines(p, program)...)
 	row := restarted{Cluster: p.ClusterID, Broker: broker, Stops: p.Stops, Warnings: append([]string{}, p.Warnings...), Refusals: append([]observer.Refusal{}, p.Refusals...)}
 	if p.StandIn != promoter.NoStandIn {

@@ -33,6 +33,7 @@ const (
 	RuleDataLoss       = "data-loss"        // records may be lost and nobody has said that they may
 	RuleChanged        = "changed"          // what was checked is no longer so
 	RuleLastUnmarked   = "last-unmarked"    // no unmarked replica would be left
+	RuleNotAllowed     = "not-allowed"      // the cluster does not grant a right that the step needs
 	RuleNotInInventory = "not-in-inventory" // a node has no entry, so its file cannot be written
 )
 

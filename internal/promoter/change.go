@@ -29,6 +29,8 @@ type Plan struct {
 	Nothing bool `json:"nothing,omitempty"`
 	// Await are the partitions whose ISR the promotion waits for; nil waits for all of the broker's.
 	Await []string `json:"await,omitempty"`
+	// Alters is set when leaderships are moved or elected: that needs ALTER on the cluster.
+	Alters bool `json:"alters,omitempty"`
 	// Undo is the command that takes the change back.
 	Undo string `json:"undo"`
 }
@@ -60,6 +62,7 @@ func PlanPromotion(v observer.View, broker int32) Plan {
 	}
 	for _, q := range v.Partitions {
 		if q.Leader == observer.NoLeader && slices.Contains(q.Replicas, broker) {
+			p.Alters = true
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: it has no leader; promotion alone elects nobody, a preferred election follows, an unclean one only by observer-patch elect unclean", q))
 		}
 	}
@@ -84,7 +87,7 @@ func PlanDemotion(v observer.View, broker int32, moveLeaders bool) Plan {
 		}
 		if order, ok := v.OrderWithLast(q, broker, p.After); ok && moveLeaders {
 			q.Replicas = order
-			p.Moves = append(p.Moves, q)
+			p.Moves, p.Alters = append(p.Moves, q), true
 		}
 	}
 	return p

@@ -80,7 +80,7 @@ func (c *Connection) Held(ctx context.Context, broker int32) ([]observer.Partiti
 	}
 	dirs := resp.(*kmsg.DescribeLogDirsResponse)
 	if err := kerr.ErrorForCode(dirs.ErrorCode); err != nil {
-		return nil, fmt.Errorf("log folders of broker %d (DESCRIBE on the cluster): %w", broker, err)
+		return nil, denied(fmt.Errorf("log folders of broker %d: %w", broker, err), "DESCRIBE on the cluster")
 	}
 	var out []observer.Partition
 	for _, d := range dirs.Dirs {
@@ -226,7 +226,7 @@ func (c *Connection) Elect(ctx context.Context, kind observer.ElectionKind, part
 	}
 	resp := r.(*kmsg.ElectLeadersResponse)
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-		return nil, err
+		return nil, denied(err, MayAlter.String())
 	}
 	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
@@ -237,7 +237,7 @@ func (c *Connection) Elect(ctx context.Context, kind observer.ElectionKind, part
 			if err != nil && p.ErrorMessage != nil {
 				err = fmt.Errorf("%w: %s", err, *p.ErrorMessage)
 			}
-			out[key(t.Topic, p.Partition)] = err
+			out[key(t.Topic, p.Partition)] = denied(err, MayAlter.String())
 		}
 	}
 	return out, nil
@@ -271,7 +271,7 @@ func (c *Connection) Reassign(ctx context.Context, parts []observer.Partition) e
 	}
 	resp := r.(*kmsg.AlterPartitionAssignmentsResponse)
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-		return err
+		return denied(err, MayAlter.String())
 	}
 	var errs []error
 	for _, t := range resp.Topics {

@@ -45,7 +45,7 @@ func (c *Connection) Throttled(ctx context.Context, brokers []int32, topics []st
 	var out []string
 	for _, res := range r.(*kmsg.DescribeConfigsResponse).Resources {
 		if err := kerr.ErrorForCode(res.ErrorCode); err != nil {
-			return nil, fmt.Errorf("%s: %w", res.ResourceName, err)
+			return nil, denied(fmt.Errorf("%s: %w", res.ResourceName, err), "DESCRIBE_CONFIGS on the cluster and the topics")
 		}
 		for _, s := range res.Configs {
 			own := s.Source == kmsg.ConfigSourceDynamicTopicConfig || s.Source == kmsg.ConfigSourceDynamicBrokerConfig || s.Source == kmsg.ConfigSourceDynamicDefaultBrokerConfig
@@ -116,7 +116,7 @@ func (c *Connection) alter(ctx context.Context, t Throttle, settings func(kmsg.C
 			if res.ErrorMessage != nil {
 				err = fmt.Errorf("%w: %s", err, *res.ErrorMessage)
 			}
-			errs = append(errs, fmt.Errorf("%s: %w", res.ResourceName, err))
+			errs = append(errs, denied(fmt.Errorf("%s: %w", res.ResourceName, err), "ALTER_CONFIGS on the cluster and the topics"))
 		}
 	}
 	return errors.Join(errs...)

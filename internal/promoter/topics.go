@@ -61,7 +61,7 @@ func (c *Connection) Create(ctx context.Context, parts []observer.Partition) err
 			if t.ErrorMessage != nil {
 				err = fmt.Errorf("%w: %s", err, *t.ErrorMessage)
 			}
-			return fmt.Errorf("make topic %s: %w", t.Topic, err)
+			return denied(fmt.Errorf("make topic %s: %w", t.Topic, err), "CREATE on the topic")
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (c *Connection) Delete(ctx context.Context, topic string) error {
 	}
 	for _, t := range r.(*kmsg.DeleteTopicsResponse).Topics {
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
-			return fmt.Errorf("delete topic %s: %w", topic, err)
+			return denied(fmt.Errorf("delete topic %s: %w", topic, err), "DELETE on the topic")
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
 )
 
 // askTimeout bounds one question to one broker, so that a dead or frozen one costs little.
@@ -72,7 +73,7 @@ func (c *Cluster) client(clients map[int32]*kgo.Client, broker int32) (*kgo.Clie
 	if cl, ok := clients[broker]; ok {
 		return cl, nil
 	}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.byID[broker].Addr()), kgo.RequestRetries(0), kgo.DialTimeout(askTimeout))
+	cl, err := kgo.NewClient(append(c.Login(), kgo.SeedBrokers(c.byID[broker].Addr()), kgo.RequestRetries(0), kgo.DialTimeout(askTimeout))...)
 	if err != nil {
 		return nil, fmt.Errorf("client of broker %d: %w", broker, err)
 	}
@@ -80,12 +81,20 @@ func (c *Cluster) client(clients map[int32]*kgo.Client, broker int32) (*kgo.Clie
 	return cl, nil
 }
 
+// Login gives the options of a client that may do everything; none where nobody has to log in.
+func (c *Cluster) Login() []kgo.Opt {
+	if len(c.Spec.Users) == 0 {
+		return nil
+	}
+	return []kgo.Opt{kgo.SASL(plain.Auth{User: Admin, Pass: c.Spec.Users[Admin]}.AsMechanism())}
+}
+
 // Admin gives a client for administration, which finds the controller by itself.
 func (c *Cluster) Admin() (*kadm.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.admin == nil {
-		cl, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.DialTimeout(askTimeout), kgo.RetryTimeout(20*time.Second), kgo.MetadataMinAge(100*time.Millisecond))
+		cl, err := kgo.NewClient(append(c.Login(), kgo.SeedBrokers(c.Addrs()...), kgo.DialTimeout(askTimeout), kgo.RetryTimeout(20*time.Second), kgo.MetadataMinAge(100*time.Millisecond))...)
 		if err != nil {
 			return nil, fmt.Errorf("admin client: %w", err)
 		}

@@ -46,7 +46,32 @@ func (c *Cluster) properties(n *Node) map[string]string {
 			p["listeners"] = client
 		}
 	}
+	maps.Copy(p, c.guard(n))
 	maps.Copy(p, c.Spec.Properties)
+	return p
+}
+
+// guard gives what makes clients log in and the authorizer ask for their rights. Controllers are
+// reached by brokers only, without a login.
+func (c *Cluster) guard(n *Node) map[string]string {
+	if len(c.Spec.Users) == 0 {
+		return nil
+	}
+	p := map[string]string{
+		"listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+		"authorizer.class.name":          "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+		"super.users":                    "User:" + Admin + ";User:ANONYMOUS",
+	}
+	if !n.IsBroker() {
+		return p
+	}
+	p["inter.broker.listener.name"] = "PLAINTEXT"
+	p["sasl.enabled.mechanisms"], p["sasl.mechanism.inter.broker.protocol"] = "PLAIN", "PLAIN"
+	login := fmt.Sprintf("org.apache.kafka.common.security.plain.PlainLoginModule required username=%q password=%q", Admin, c.Spec.Users[Admin])
+	for _, user := range sortedKeys(c.Spec.Users) {
+		login += fmt.Sprintf(" user_%s=%q", user, c.Spec.Users[user])
+	}
+	p["listener.name.plaintext.plain.sasl.jaas.config"] = login + ";"
 	return p
 }
 

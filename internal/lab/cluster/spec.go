@@ -39,6 +39,9 @@ type Spec struct {
 	Linked int32
 	// Eligible says that brokers know eligible leader replicas (KIP-966).
 	Eligible bool
+	// Users are names with passwords, Admin among them. With any, clients have to log in (SASL PLAIN)
+	// and an authorizer asks for their rights; the lab logs in as Admin, who may do everything.
+	Users map[string]string
 	// Java is the java program.
 	Java string
 }
@@ -50,8 +53,13 @@ const (
 	ZooKeeperID     = 100
 )
 
+// Admin is the user that may do everything where a cluster has users.
+const Admin = "admin"
+
 func (s Spec) validate() error {
 	switch {
+	case len(s.Users) > 0 && (s.Mode != release.KRaft || s.Users[Admin] == ""):
+		return fmt.Errorf("users %v: expected %s among them, and mode %s", sortedKeys(s.Users), Admin, release.KRaft)
 	case s.Mode != release.KRaft && s.Mode != release.ZK:
 		return fmt.Errorf("cluster mode %q: expected %s or %s", s.Mode, release.KRaft, release.ZK)
 	case s.Brokers < 1 || s.Brokers > 99:
