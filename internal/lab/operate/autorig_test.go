@@ -14,7 +14,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -35,12 +37,14 @@ type instance struct {
 	*process
 	audit   string
 	metrics string
+	// prefix are the words before its program: they lead to where its metrics are served.
+	prefix []string
 }
 
 // auto starts an instance with the state folder, and whatever words come before the program.
 func (r *rig) auto(state string, prefix []string, args ...string) *instance {
 	r.t.Helper()
-	i := &instance{audit: filepath.Join(state, "audit.jsonl"), metrics: freeAddr(r.t)}
+	i := &instance{audit: filepath.Join(state, "audit.jsonl"), metrics: freeAddr(r.t), prefix: prefix}
 	own := r.args[: len(r.args)-1 : len(r.args)-1]
 	args = append([]string{"auto", "--enable", "--interval", "10s", "--audit-log", i.audit, "--metrics-listen", i.metrics}, args...)
 	i.process = r.spawnAlone(prefix, append(append(args, own...), state)...)
@@ -98,18 +102,32 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// gauge gives a figure of the instance's metrics.
-func (i *instance) gauge(ctx context.Context, name string) (int, error) {
+// scrape reads the instance's metrics, in its own network.
+func (i *instance) scrape(ctx context.Context) ([]byte, error) {
+	if len(i.prefix) > 0 {
+		host, port, err := net.SplitHostPort(i.metrics)
+		if err != nil {
+			return nil, err
+		}
+		get := fmt.Sprintf(`exec 3<>/dev/tcp/%s/%s && printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3 && cat <&3`, host, port)
+		line := append(slices.Clone(i.prefix), "bash", "-c", get)
+		return exec.CommandContext(ctx, line[0], line[1:]...).Output()
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+i.metrics+"/metrics", nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	return io.ReadAll(resp.Body)
+}
+
+// gauge gives a figure of the instance's metrics.
+func (i *instance) gauge(ctx context.Context, name string) (int, error) {
+	text, err := i.scrape(ctx)
 	if err != nil {
 		return 0, err
 	}
