@@ -36,7 +36,7 @@ type model struct {
 	step time.Duration
 	// files guards content and events: files are written at the same time.
 	files sync.Mutex
-	// hidden are partitions that every broker has and no view shows; noLogs is why brokers do not tell their logs.
+	// hidden are partitions that their brokers, or all, have and no view shows; noLogs is why brokers do not tell their logs.
 	hidden []observer.Partition
 	noLogs error
 	// events are writes, elections and reorders, in order.
@@ -156,7 +156,7 @@ func (m *model) Held(_ context.Context, broker int32) ([]observer.Partition, err
 	if m.noLogs != nil {
 		return nil, m.noLogs
 	}
-	out := slices.Clone(m.hidden)
+	out := slices.DeleteFunc(slices.Clone(m.hidden), func(p observer.Partition) bool { return len(p.Replicas) > 0 && !slices.Contains(p.Replicas, broker) })
 	for _, p := range m.parts {
 		if slices.Contains(p.Replicas, broker) {
 			out = append(out, observer.Partition{Topic: p.Topic, ID: p.ID})

@@ -287,4 +287,12 @@ func TestATopicThatIsHiddenFromTheToolStopsARestart(t *testing.T) {
 	o := operator(t, m)
 	m.hidden = []observer.Partition{{Topic: "secret", ID: 7}}
 	require.ErrorContains(t, planned(t, o, 1, NoStandIn).Refuse(), "secret-7")
+
+	// One that only the stand-in has would bar its demotion afterwards.
+	m = small()
+	o = operator(t, m)
+	m.hidden = []observer.Partition{{Topic: "secret", ID: 7, Replicas: ids(4)}}
+	require.ErrorContains(t, planned(t, o, 1, NoStandIn).Refuse(), "secret-7")
+	m.hidden[0].Replicas = ids(2)
+	require.NoError(t, planned(t, o, 1, NoStandIn).Refuse())
 }
