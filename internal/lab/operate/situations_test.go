@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -190,10 +191,26 @@ func TestTheRunbookWhileASyncReplicaLives(t *testing.T) {
 	b.all(t, "the lists differ", "writes are refused", "a file cannot be read", "promoted and not in the ISR", "a reassignment does not end", "nodes were away")
 }
 
+// endAll ends the processes whose ids are in a file, a line each.
+func endAll(t *testing.T, file string) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for _, pid := range strings.Fields(string(text)) {
+		id, err := strconv.Atoi(pid)
+		require.NoError(t, err)
+		p, err := os.FindProcess(id)
+		require.NoError(t, err)
+		if err := p.Kill(); !errors.Is(err, os.ErrProcessDone) {
+			require.NoError(t, err)
+		}
+	}
+}
+
 // listsDiffer: a promotion was killed when the controllers had the new list.
 func (b *book) listsDiffer() {
 	ready := filepath.Join(b.t.TempDir(), "ready")
-	slow := b.program("slow", "IFS= read -r op\nif [ \"$op\" = write ]; then touch "+ready+"; exec sleep 600; fi\n{ echo \"$op\"; cat; } | \"$@\"\n")
+	slow := b.program("slow", "IFS= read -r op\nif [ \"$op\" = write ]; then echo $$ >>"+ready+"; exec sleep 600; fi\n{ echo \"$op\"; cat; } | \"$@\"\n")
+	b.t.Cleanup(func() { endAll(b.t, ready) }) // a tool that is killed does not end its transports
 	restore := b.unreachable(slow, 1, 2, 3)
 	tool := b.spawn(nil, "promote", "4", "--yes")
 	b.exists(ready)
