@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -143,6 +144,10 @@ func (f *autoFlags) run(ctx context.Context, env *Env) error {
 			return err
 		}
 		defer func() { err = errors.Join(err, a.Audit.Close()) }()
+		live, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+		var watches sync.WaitGroup
+		defer func() { unwatch(); watches.Wait() }()
+		watches.Go(func() { o.Kafka.(*promoter.Connection).Client.Watch(live) })
 		// A dry run stands in nobody's way.
 		a.Lock = promoter.NoFence{}
 		if !f.dryRun {
@@ -160,7 +165,8 @@ func (f *autoFlags) run(ctx context.Context, env *Env) error {
 			if err != nil {
 				return err
 			}
-			defer client.Close()
+			defer func() { unwatch(); watches.Wait(); client.Close() }()
+			watches.Go(func() { client.Watch(live) })
 			lock := promoter.NewGroupLock(client, lockGroup, lockSession)
 			keep, stop := context.WithCancel(context.WithoutCancel(ctx))
 			kept := make(chan struct{})

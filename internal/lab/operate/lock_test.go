@@ -6,13 +6,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
+	ways "observer-patch/internal/cluster"
 	"observer-patch/internal/lab/cluster"
 	"observer-patch/internal/maven/maventest"
 	"observer-patch/internal/observer"
@@ -31,24 +31,18 @@ const session = 20 * time.Second
 // member is an instance of auto as far as its lock goes.
 type member struct {
 	*promoter.GroupLock
-	client *kgo.Client
-}
-
-// ask is the way to the cluster.
-type ask struct{ *kgo.Client }
-
-func (a ask) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
-	return a.Client.Request(ctx, req)
+	client *ways.Client
 }
 
 func (r *rig) member(group string) member {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(r.cluster.Addrs()...))
+	cl, err := ways.Connect(ways.Settings{Bootstrap: r.cluster.Addrs()}, slog.New(slog.DiscardHandler))
 	require.NoError(r.t, err)
-	m := member{promoter.NewGroupLock(ask{cl}, group, session), cl}
+	m := member{promoter.NewGroupLock(cl, group, session), cl}
 	ctx, cancel := context.WithCancel(r.ctx)
-	done := make(chan struct{})
-	go func() { m.Keep(ctx); close(done) }()
-	r.t.Cleanup(func() { cancel(); <-done; cl.Close() })
+	var running sync.WaitGroup
+	running.Go(func() { m.Keep(ctx) })
+	running.Go(func() { cl.Watch(ctx) })
+	r.t.Cleanup(func() { cancel(); running.Wait(); cl.Close() })
 	return m
 }
 
