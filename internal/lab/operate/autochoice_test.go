@@ -160,8 +160,9 @@ func (r *rig) ended(i *instance) {
 	}))
 }
 
-// vanishBound is promoteBound, and a second for each look that meets a broker which says nothing.
-const vanishBound = 25 * time.Second
+// vanishBound is promoteBound and one request timeout: that of a question that was sent to a silent
+// broker just before that was known.
+const vanishBound = promoteBound + 8*time.Second
 
 // A zone that is cut off answers nothing, not even that nobody listens.
 func TestAutoPromotesWhereAZoneVanishes(t *testing.T) {
