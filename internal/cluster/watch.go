@@ -26,13 +26,17 @@ func (c *Client) Watch(ctx context.Context) {
 	defer tick.Stop()
 	using := given
 	for {
-		// When nobody answers, those that live may be others than before.
+		want := using
 		live, err := c.live(ctx)
-		if err != nil {
-			live = given
+		switch {
+		case err != nil: // those that live may be others than before
+			want = given
+		case slices.ContainsFunc(using, func(addr string) bool { return !slices.Contains(live, addr) }):
+			want = live
 		}
-		if ctx.Err() == nil && !slices.Equal(live, using) && c.kgo.UpdateSeedBrokers(live...) == nil {
-			using = live
+		// An update cuts off what is under way to the old ones.
+		if ctx.Err() == nil && !slices.Equal(want, using) && c.kgo.UpdateSeedBrokers(want...) == nil {
+			using = want
 		}
 		select {
 		case <-ctx.Done():
