@@ -372,12 +372,12 @@ func (b *book) onlyObserver() {
 	recorder.kill(b.t)
 	said := b.does(exit.Failed, "`Leader: none`, only the observer is alive", "observer-patch lag --context prod")
 	b.reads("S4, 'Leader: none': lag", said, "t-0", "its broker is not alive", "log end")
-	require.Regexp(b.t, `t-0 +4 +observer .* \d+ +0 `, said, "how far 4 is")
+	require.Regexp(b.t, `t-0 +4 +observer.* 250 +0\b`, said, "how far 4 is")
 	b.does(exit.Failed, "Only the observer is left", "observer-patch lag --context prod")
 	said = b.does(exit.Failed, "Only the observer is left", "observer-patch promote 4 --context prod")
 	b.reads("S4: promote 4", said, "observer-patch elect unclean --dry-run shows what that would lose")
 	said = b.does(exit.Refused, "Only the observer is left", "observer-patch elect unclean --dry-run --context prod")
-	b.reads("S4: elect unclean --dry-run", said, "broker 4 will lead", "at most 0 records", "data-loss")
+	b.reads("S4: elect unclean --dry-run", said, "log of broker 4: epoch 0, end 250", "at most 0 records", "data-loss")
 	said = b.does(exit.Done, "Only the observer is left", "observer-patch elect unclean --accept-data-loss --context prod")
 	b.reads("S4: elect unclean --accept-data-loss", said, "led by 4", "restart no broker until this has ended")
 	require.Equal(b.t, before, b.count("t"), "nothing is lost")
@@ -408,13 +408,20 @@ func mustOneCluster(t *testing.T, state string) string {
 func (b *book) noQuorum() {
 	out, _ := b.run(exit.Done, "status")
 	require.Contains(b.t, out, "with a majority")
-	for _, id := range []int32{101, 102} {
+	leader, err := b.cluster.ActiveController(b.ctx)
+	require.NoError(b.t, err)
+	// With the leader gone nobody goes on to say for a moment that all is well.
+	gone := []int32{leader, 101}
+	if leader == 101 {
+		gone[1] = 102
+	}
+	for _, id := range gone {
 		require.NoError(b.t, b.cluster.Node(id).Kill())
 	}
 	said := b.does(exit.Done, "two zones with their controllers are gone", "observer-patch status --context prod")
-	b.reads("S19, no quorum: status", said, "majority", "not known: the controllers' quorum")
-	require.NotContains(b.t, said, ", with a majority")
-	for _, id := range []int32{101, 102} {
+	b.reads("S19, no quorum: status", said, "not known: the controllers' quorum", "not known: reassignments")
+	require.Regexp(b.t, "WITHOUT A MAJORITY|whether with a majority is not known", said)
+	for _, id := range gone {
 		require.NoError(b.t, b.cluster.Restart(b.ctx, id))
 	}
 	require.NoError(b.t, b.cluster.Await(b.ctx, time.Minute, "the quorum is back", func(ctx context.Context) error {
