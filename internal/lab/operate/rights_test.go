@@ -176,6 +176,12 @@ func TestTheRightsThatChangingCommandsNeedAreThoseOfTheDocumentation(t *testing.
 	r := start(t, cluster.Spec{Brokers: 3, Controllers: 1, Observers: []int32{3}, Users: map[string]string{cluster.Admin: "a", ops: "o"}})
 	r.topic("t", []int32{1, 2, 3}, []int32{2, 1, 3})
 	r.topic("still", []int32{2})
+	producer, err := kgo.NewClient(append(r.cluster.Login(), kgo.SeedBrokers(r.cluster.Addrs()...), kgo.DefaultProduceTopic("t"), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))...)
+	require.NoError(t, err)
+	t.Cleanup(producer.Close)
+	for range 10 {
+		require.NoError(t, producer.ProduceSync(r.ctx, kgo.StringRecord("x")).FirstErr())
+	}
 	properties := filepath.Join(t.TempDir(), "client.properties")
 	require.NoError(t, os.WriteFile(properties, []byte("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"+
 		"sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username=\"ops\" password=\"o\";\n"), 0o600))
