@@ -194,7 +194,10 @@ func (a *Auto) do(ctx context.Context, action Action) error {
 		_, err = a.Operator.Promote(ctx, p, a.Limit)
 		return err
 	}
-	_, err = a.Operator.Demote(ctx, PlanDemotion(v, action.Broker, true), a.Limit)
+	// Leaders are moved first, which takes longer than the lock may be silent.
+	o := *a.Operator
+	o.Fence = func(ctx context.Context) error { return a.Lock.Check(ctx, observer.Demote) }
+	_, err = o.Demote(ctx, PlanDemotion(v, action.Broker, true), a.Limit)
 	return err
 }
 

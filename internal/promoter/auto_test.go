@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,4 +151,38 @@ func TestItFinishesWhatIsPendingWhenANodeReturns(t *testing.T) {
 	require.Empty(t, observer.ParseFile(m.content[3]).IDs)
 	log := lines(t, path)
 	require.Equal(t, AuditFinished, log[len(log)-1].Event)
+}
+
+// atElections is a lock that is lost while leaders are moved.
+type atElections struct{ m *model }
+
+func (f atElections) Check(_ context.Context, change observer.Change) error {
+	if change == observer.Demote && slices.ContainsFunc(f.m.events, func(e string) bool { return strings.HasPrefix(e, "reorder") }) {
+		return ErrNotHeld
+	}
+	return nil
+}
+
+func TestALockLostWhileLeadersMoveStopsADemotionBeforeItsFirstFile(t *testing.T) {
+	m := fallen()
+	a, path := auto(t, m)
+	_, err := a.Scan(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, m.marked())
+	m.start(2, 3)
+	m.settle()
+	for i := range m.parts {
+		m.parts[i].Leader = 4
+	}
+	m.events = nil
+	a.Lock = atElections{m}
+	for range 3 {
+		_, err = a.Scan(t.Context())
+		require.NoError(t, err)
+		m.now = m.now.Add(5 * time.Second)
+	}
+	require.Contains(t, strings.Join(m.events, "\n"), "reorder")
+	require.NotContains(t, strings.Join(m.events, "\n"), "write")
+	require.Empty(t, m.marked())
+	require.Contains(t, lines(t, path)[len(lines(t, path))-1].Error, ErrNotHeld.Error())
 }

@@ -31,9 +31,22 @@ func (p Plan) Refuse() error {
 // leader. Partitions without one get a preferred election, which never loses anything. When it
 // takes longer than limit the promotion stands, and the error says what is missing.
 func (o *Operator) Promote(ctx context.Context, p Plan, limit time.Duration) (Result, error) {
+	return o.promote(ctx, p, limit, func() error {
+		if !slices.Contains(p.Before, p.Broker) {
+			return nil
+		}
+		return o.disown(p.Broker) // an observer stands in for nobody
+	})
+}
+
+// promote is Promote; first is done when nothing speaks against the plan, before the first file.
+func (o *Operator) promote(ctx context.Context, p Plan, limit time.Duration, first func() error) (Result, error) {
 	r := Result{Plan: p}
 	v, err := o.begin(ctx, p)
 	if err != nil {
+		return r, err
+	}
+	if err := first(); err != nil {
 		return r, err
 	}
 	began := o.Now()
@@ -107,7 +120,15 @@ func (o *Operator) Demote(ctx context.Context, p Plan, limit time.Duration) (Res
 	if err := now.Refuse(); err != nil {
 		return r, err
 	}
+	if o.Fence != nil {
+		if err := o.Fence(ctx); err != nil {
+			return r, err
+		}
+	}
 	if r.Distribution, err = o.distribute(ctx, v, p.Change, p.Before, p.After); err != nil {
+		return r, err
+	}
+	if err := o.disown(p.Broker); err != nil {
 		return r, err
 	}
 	_, err = o.until(ctx, limit, fmt.Sprintf("broker %d is in no ISR", p.Broker), func(v observer.View) []string {

@@ -62,6 +62,9 @@ type Operator struct {
 	Strict bool
 	// Who is recorded with what is changed.
 	Who string
+	// Fence is asked right before the first file of a demotion, which its error stops; nil where
+	// nobody else acts by itself.
+	Fence func(ctx context.Context) error
 }
 
 // View looks at the cluster and at every identity file.

@@ -69,17 +69,18 @@ func (o *Operator) Restart(ctx context.Context, p RestartPlan, r Restart) error 
 	if n.StandIn == NoStandIn {
 		return o.restart(ctx, n, r)
 	}
-	if err := o.Store.save(restartFile, n); err != nil {
-		return err
-	}
-	promoted, err := o.Promote(ctx, *p.Promotion, r.Limit)
+	promoted, err := o.promote(ctx, *p.Promotion, r.Limit, func() error { return o.Store.save(restartFile, n) })
 	if err != nil && (len(promoted.Distribution.Written) == 0 || !promoted.Distribution.Done()) {
-		return errors.Join(err, o.Store.drop(restartFile)) // nothing was promoted, or it was taken back
+		pending, unread := o.Store.Pending()
+		if unread == nil && (pending == nil || pending.Complete) {
+			return errors.Join(err, o.Store.drop(restartFile)) // nothing was promoted, or it was taken back
+		}
+		return errors.Join(err, unread, fmt.Errorf("the promotion of broker %d was neither finished nor taken back: when all nodes can be written: %s", n.StandIn, FinishRestart))
 	}
 	if err == nil {
 		err = o.restart(ctx, n, r)
 	}
-	return standsIn(n, err)
+	return o.standsIn(n, err)
 }
 
 // restart has the broker restarted and goes back, when its restart would stop no writes now.
@@ -101,10 +102,14 @@ func (o *Operator) restart(ctx context.Context, n Restarting, r Restart) error {
 	return o.afterRestart(ctx, n, r.Limit)
 }
 
-// standsIn says, beside an error, that the stand-in stays promoted and how to go back.
-func standsIn(n Restarting, err error) error {
+// standsIn says, beside an error, that the stand-in stays promoted and how to go back, unless it is
+// an observer again.
+func (o *Operator) standsIn(n Restarting, err error) error {
 	if err == nil {
 		return nil
+	}
+	if left, unread := o.Store.Restarting(); unread == nil && left == nil {
+		return err
 	}
 	return fmt.Errorf("%w; broker %d stays promoted, nothing is lost by that. When broker %d is back: %s; to demote broker %d alone: observer-patch failback %d", err, n.StandIn, n.Broker, FinishRestart, n.StandIn, n.StandIn)
 }
@@ -207,15 +212,30 @@ func (o *Operator) afterRestart(ctx context.Context, n Restarting, limit time.Du
 	if n.StandIn == NoStandIn {
 		return nil
 	}
-	if _, err := o.Failback(ctx, n.StandIn, limit); err != nil {
+	_, err = o.Failback(ctx, n.StandIn, limit)
+	return err
+}
+
+// disown ends the restart for which the broker stands in, if there is one: the broker is an
+// observer, and who promotes it after that does so for another reason.
+func (o *Operator) disown(broker int32) error {
+	n, err := o.Store.Restarting()
+	if err != nil || n == nil || n.StandIn != broker {
 		return err
 	}
 	return o.Store.drop(restartFile)
 }
 
-// FinishRestart goes back after a restart that was cut off: none is no error. A distribution that
-// was cut off is finished first.
+// FinishRestart goes back after a restart that was cut off, and is refused when that is not the one
+// that is stored. A distribution that was cut off is finished first.
 func (o *Operator) FinishRestart(ctx context.Context, n Restarting, limit time.Duration) error {
+	now, err := o.Store.Restarting()
+	if err != nil {
+		return err
+	}
+	if now == nil || now.Broker != n.Broker || now.StandIn != n.StandIn || !now.Since.Equal(n.Since) {
+		return exit.With(exit.Refused, fmt.Errorf("the restart of broker %d is not under way any more, somebody has changed that since: look again with %s", n.Broker, FinishRestart))
+	}
 	if _, err := o.Finish(ctx); err != nil && !errors.Is(err, ErrOvertaken) {
 		return err
 	}
@@ -230,5 +250,5 @@ func (o *Operator) FinishRestart(ctx context.Context, n Restarting, limit time.D
 	if slices.Contains(ids, n.StandIn) {
 		return o.Store.drop(restartFile) // it was not promoted yet, or somebody has demoted it
 	}
-	return standsIn(n, o.afterRestart(ctx, n, limit))
+	return o.standsIn(n, o.afterRestart(ctx, n, limit))
 }

@@ -16,7 +16,8 @@ const NoStandIn int32 = -1
 type RestartPlan struct {
 	ClusterID string `json:"cluster_id"`
 	Broker    int32  `json:"broker"`
-	// Stops are the partitions that take writes with acks=all now and would not without the broker.
+	// Stops are the partitions with the broker in their ISR that would take no writes with acks=all
+	// without it.
 	Stops []string `json:"stops"`
 	// StandIn is the observer that is promoted meanwhile, NoStandIn where none is needed.
 	StandIn int32 `json:"stand_in"`
@@ -62,7 +63,7 @@ func PlanRestart(v observer.View, broker, standIn int32, accept bool) RestartPla
 			refuse(observer.RuleUnknown, q.String(), "allow the tool to describe the topic's configuration", "its min.insync.replicas is not known")
 			continue
 		}
-		if !enough(q, observer.Without(q.SyncISR(ids), broker)) {
+		if !enough(q, observer.Without(liveISR(v, q, ids), broker)) {
 			stops = append(stops, q)
 			p.Stops = append(p.Stops, q.String())
 		}
@@ -74,7 +75,7 @@ func PlanRestart(v observer.View, broker, standIn int32, accept bool) RestartPla
 		}
 	}
 	for _, q := range helpless {
-		reason := fmt.Sprintf("without broker %d its ISR would be %v, min.insync.replicas is %d", broker, observer.Without(q.SyncISR(ids), broker), q.EffectiveMinISR())
+		reason := fmt.Sprintf("without broker %d its ISR would be %v, min.insync.replicas is %d", broker, observer.Without(liveISR(v, q, ids), broker), q.EffectiveMinISR())
 		if accept {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: it takes no writes meanwhile: %s", q, reason))
 			continue
@@ -93,6 +94,12 @@ func PlanRestart(v observer.View, broker, standIn int32, accept bool) RestartPla
 		p.Refusals = append(p.Refusals, v.CheckPromotion(p.StandIn)...)
 	}
 	return p
+}
+
+// liveISR gives the sync members of the ISR that are alive: a broker may be away for a moment before
+// the controller takes it out.
+func liveISR(v observer.View, q observer.Partition, ids []int32) []int32 {
+	return slices.DeleteFunc(q.SyncISR(ids), func(b int32) bool { return !v.IsLive(b) })
 }
 
 // enough tells whether a partition with these sync members in its ISR has a leader and takes
@@ -116,14 +123,14 @@ func (p *RestartPlan) choose(v observer.View, ids []int32, stops []observer.Part
 	}
 	var will []int32
 	for _, b := range ids {
-		if b != p.Broker && v.IsLive(b) && len(unhelped(p.Broker, b, ids, stops)) == 0 {
+		if b != p.Broker && v.IsLive(b) && len(unhelped(v, p.Broker, b, ids, stops)) == 0 {
 			will = append(will, b)
 		}
 	}
 	switch {
 	case wanted != NoStandIn:
 		p.StandIn = wanted
-		return unhelped(p.Broker, wanted, ids, stops)
+		return unhelped(v, p.Broker, wanted, ids, stops)
 	case len(will) == 1:
 		p.StandIn = will[0]
 		return nil
@@ -137,10 +144,10 @@ func (p *RestartPlan) choose(v observer.View, ids []int32, stops []observer.Part
 
 // unhelped gives the partitions that would still stop without the broker when the stand-in is
 // promoted and has joined every ISR.
-func unhelped(broker, standIn int32, ids []int32, stops []observer.Partition) []observer.Partition {
+func unhelped(v observer.View, broker, standIn int32, ids []int32, stops []observer.Partition) []observer.Partition {
 	after := observer.Without(ids, standIn)
 	return slices.DeleteFunc(slices.Clone(stops), func(q observer.Partition) bool {
-		sync := q.SyncISR(after)
+		sync := liveISR(v, q, after)
 		if slices.Contains(q.Target(), standIn) {
 			sync = observer.With(sync, standIn)
 		}

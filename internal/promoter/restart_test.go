@@ -296,3 +296,86 @@ func TestATopicThatIsHiddenFromTheToolStopsARestart(t *testing.T) {
 	m.hidden[0].Replicas = ids(2)
 	require.NoError(t, planned(t, o, 1, NoStandIn).Refuse())
 }
+
+// A member of the ISR that is away already is not one that takes the writes.
+func TestADeadMemberOfTheISRIsNotCountedOn(t *testing.T) {
+	v := view(t, operator(t, usual()))
+	v.Live = ids(1, 2, 4)
+	p := PlanRestart(v, 1, NoStandIn, false)
+	require.Equal(t, []string{"t-0", "u-0"}, p.Stops, "ISR 1, 2, 3 with 3 away and not yet taken out")
+	require.Equal(t, int32(4), p.StandIn)
+}
+
+// Taking the promotion back fails on a node: the list is pending, and so is the restart.
+func TestARestartWhosePromotionCouldNotBeTakenBackIsKept(t *testing.T) {
+	m := small()
+	o := operator(t, m)
+	m.before = func(e string) error {
+		if strings.HasPrefix(e, "write 2 ") || strings.HasPrefix(e, "undo 101 ") {
+			return errDown
+		}
+		return nil
+	}
+	err := o.Restart(t.Context(), planned(t, o, 1, NoStandIn), restart(m, 1))
+	require.ErrorContains(t, err, "was not distributed")
+	require.ErrorContains(t, err, FinishRestart)
+	pending, err := o.Store.Pending()
+	require.NoError(t, err)
+	require.NotNil(t, pending)
+	n, err := o.Store.Restarting()
+	require.NoError(t, err)
+	require.NotNil(t, n, "pending --finish would promote the stand-in, and nobody would know what for")
+
+	m.before = nil
+	require.NoError(t, o.FinishRestart(t.Context(), *n, time.Minute))
+	require.Equal(t, ids(4), m.marked())
+}
+
+// cutOff is a restart that has failed with its stand-in promoted.
+func cutOff(t *testing.T) (*model, *Operator, Restarting) {
+	m := small()
+	o := operator(t, m)
+	r := restart(m, 1)
+	r.Do = func(context.Context) error { return errors.New("unit not found") }
+	require.Error(t, o.Restart(t.Context(), planned(t, o, 1, NoStandIn), r))
+	require.Empty(t, m.marked())
+	m.start(1)
+	n, err := o.Store.Restarting()
+	require.NoError(t, err)
+	require.NotNil(t, n)
+	return m, o, *n
+}
+
+func TestAStandInThatSomebodyDemotedAndPromotedIsNotTheRestartsAnyMore(t *testing.T) {
+	m, o, n := cutOff(t)
+	_, err := o.Demote(t.Context(), PlanDemotion(view(t, o), 4, true), time.Minute)
+	require.NoError(t, err)
+	_, err = o.Promote(t.Context(), PlanPromotion(view(t, o), 4), time.Minute)
+	require.NoError(t, err)
+	require.Error(t, o.FinishRestart(t.Context(), n, time.Minute))
+	require.Empty(t, m.marked(), "a person's promotion")
+}
+
+// The tool is killed before the first file, and a person promotes the same observer.
+func TestAPromotionAfterARestartThatPromotedNobodyIsThePersons(t *testing.T) {
+	m := small()
+	o := operator(t, m)
+	n := Restarting{Broker: 1, StandIn: 4, Since: o.Now(), Who: "test"}
+	require.NoError(t, o.Store.save(restartFile, n))
+	_, err := o.Promote(t.Context(), PlanPromotion(view(t, o), 4), time.Minute)
+	require.NoError(t, err)
+	require.Error(t, o.FinishRestart(t.Context(), n, time.Minute))
+	require.Empty(t, m.marked())
+}
+
+// --finish asks a person first; the restart may be another one by the answer.
+func TestOnlyTheRestartThatWasShownIsFinished(t *testing.T) {
+	m, o, n := cutOff(t)
+	other := n
+	other.Since = n.Since.Add(time.Second)
+	require.NoError(t, o.Store.save(restartFile, other))
+	err := o.FinishRestart(t.Context(), n, time.Minute)
+	require.ErrorContains(t, err, FinishRestart)
+	require.Equal(t, exit.Refused, exit.Code(err))
+	require.Empty(t, m.marked())
+}
