@@ -154,6 +154,9 @@ func (f *restartFlags) run(ctx context.Context, env *Env, o *promoter.Operator, 
 			row.Undo = ""
 			return print("done", nil)
 		}
+		if n, unread := o.Store.Restarting(); unread == nil && n == nil {
+			row.Undo = "" // nobody stands in
+		}
 		return print("not complete", err)
 	})
 }
@@ -188,6 +191,9 @@ func (f *restartFlags) goBack(ctx context.Context, env *Env, o *promoter.Operato
 	tell(env, n.String())
 	if f.dryRun {
 		return nil
+	}
+	if err := o.Kafka.(*promoter.Connection).Allowed(ctx, promoter.MayAlter); err != nil {
+		return err
 	}
 	if err := f.confirm(env, os.Stdin, fmt.Sprintf("Broker %d is restarted, or will not be: wait until it is in every ISR and demote broker %d?", n.Broker, n.StandIn)); err != nil {
 		return err
