@@ -85,11 +85,10 @@ func (o *Operator) Restart(ctx context.Context, p RestartPlan, r Restart) error 
 
 // restart has the broker restarted and goes back, when its restart would stop no writes now.
 func (o *Operator) restart(ctx context.Context, n Restarting, r Restart) error {
-	v, err := o.View(ctx)
+	now, err := o.PlanRestart(ctx, n.Broker, NoStandIn, r.Accept)
 	if err != nil {
 		return err
 	}
-	now := PlanRestart(v, n.Broker, NoStandIn, r.Accept)
 	if err := now.Refuse(); err != nil {
 		return exit.With(exit.Refused, fmt.Errorf("right before the restart: %w", err))
 	}

@@ -379,3 +379,17 @@ func TestOnlyTheRestartThatWasShownIsFinished(t *testing.T) {
 	require.Equal(t, exit.Refused, exit.Code(err))
 	require.Empty(t, m.marked())
 }
+
+// A topic that is made meanwhile and is hidden might stop as well as one that was there.
+func TestAHiddenTopicThatAppearsMeanwhileStopsTheRestart(t *testing.T) {
+	m := small()
+	o := operator(t, m)
+	m.before = func(string) error {
+		m.hidden = []observer.Partition{{Topic: "secret", ID: 7, Replicas: ids(1)}}
+		return nil
+	}
+	err := o.Restart(t.Context(), planned(t, o, 1, NoStandIn), restart(m, 1))
+	require.ErrorContains(t, err, "right before the restart")
+	require.ErrorContains(t, err, "secret-7")
+	require.NotContains(t, m.events, "restart broker 1 now")
+}
