@@ -38,7 +38,7 @@ const (
 
 var errTooLarge = errors.New("the broker did not send the batch")
 
-// batches fetches from one broker's own logs, as the debugging replica, the batch that holds each
+// batches fetches from one broker's own logs, up to their ends, the batch that holds each
 // wanted offset, and tells answer of its header.
 func (c *Client) batches(ctx context.Context, s *Snapshot, broker int32, wanted []batchRef, answer func(batchRef, batch, error)) {
 	for start := 0; start < len(wanted); {
@@ -79,7 +79,7 @@ func together(wanted []batchRef) []batchRef {
 func (c *Client) fetch(ctx context.Context, s *Snapshot, broker int32, wanted []batchRef, answer func(batchRef, batch, error)) error {
 	req := kmsg.NewPtrFetchRequest()
 	// Up to version 14 the replica's id stands in the request, from 15 in a state of its own.
-	req.ReplicaID, req.ReplicaState.ID = debugging, debugging
+	req.ReplicaID, req.ReplicaState.ID = futureLocal, futureLocal
 	req.MaxBytes = fetchBatch * fetchBytes
 	for i, b := range wanted {
 		if i == 0 || wanted[i-1].topic != b.topic {

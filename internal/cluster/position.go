@@ -26,10 +26,14 @@ const (
 
 // Replica ids that a request may bear instead of a broker's: a consumer's is answered by leaders
 // only and sees up to the high watermark; the debugging one is answered by every replica, led or
-// not, and sees up to the log end (seen on 3.7.1, 4.1.0 and 4.3.1).
+// not, in ListOffsets up to the log end, in Fetch up to the replica's own high watermark; that of a
+// replica that moves between disks is answered by every replica and fetches up to the log end
+// (upstream's FetchRequest.isConsumer and FetchIsolation, the same in 3.6.2 to 4.3.1; the first two
+// seen on 3.7.1, 4.1.0 and 4.3.1, the last one on 4.1.0).
 const (
-	consumer  int32 = -1
-	debugging int32 = -2
+	consumer    int32 = -1
+	debugging   int32 = -2
+	futureLocal int32 = -3
 )
 
 // Special time stamps of ListOffsets.

@@ -183,6 +183,42 @@ func positions(t *testing.T, version string, mode release.Mode) {
 	assert.Equal(t, kerr.NotLeaderForPartition, kerr.ErrorForCode(code), "OffsetForLeaderEpoch is for leaders")
 }
 
+// What was not committed, or of which a follower has not heard that it was, is just what counts when
+// logs are compared after a crash.
+func TestTheEpochOfTheLastBatchIsKnownBeyondTheHighWatermark(t *testing.T) {
+	const topic = "orders"
+	ctx, c := start(t, "4.1.0", release.KRaft)
+	create := kmsg.NewPtrCreateTopicsRequest()
+	create.Topics = append(create.Topics, lab.Topic(topic, [][]int32{{1, 2, 3}}))
+	created, err := c.Request(ctx, create)
+	require.NoError(t, err)
+	require.Zero(t, created.(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode)
+	produce(t, ctx, c, topic, 10)
+	for _, b := range []int32{2, 3} {
+		require.NoError(t, c.Node(b).Kill()) // the ISR falls under its minimum of 2, and the watermark stands still
+	}
+	require.NoError(t, c.Await(ctx, time.Minute, "1 takes records", func(ctx context.Context) error {
+		cl, err := kgo.NewClient(kgo.SeedBrokers(c.Node(1).Addr()), kgo.DefaultProduceTopic(topic), kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite())
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		return cl.ProduceSync(ctx, kgo.StringRecord("beyond")).FirstErr()
+	}))
+	client, err := cluster.Connect(cluster.Settings{Bootstrap: []string{c.Node(1).Addr()}}, quiet())
+	require.NoError(t, err)
+	defer client.Close()
+	s, err := client.Look(ctx, cluster.Scope{Topics: []string{topic}}, time.Now())
+	require.NoError(t, err)
+	require.NoError(t, client.Positions(ctx, s, cluster.Epochs, func(_ *cluster.Topic, _ *cluster.Partition, b int32) bool { return b == 1 }))
+	p := s.Topics[0].Partitions[0]
+	require.Equal(t, cluster.Known[int64](10), p.HighWatermark)
+	own := p.Position(1)
+	assert.Equal(t, cluster.Known[int64](11), own.LogEnd)
+	assert.True(t, own.LastEpoch.Known, own.Problem)
+	assert.Equal(t, cluster.Known(p.LeaderEpoch), own.LastEpoch)
+}
+
 // produce waits until n records are acknowledged by all in-sync replicas.
 func produce(t *testing.T, ctx context.Context, c *lab.Cluster, topic string, n int) {
 	t.Helper()
