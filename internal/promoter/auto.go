@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"observer-patch/internal/exit"
 	"observer-patch/internal/observer"
 )
 
@@ -187,6 +188,9 @@ func (a *Auto) do(ctx context.Context, action Action) error {
 	v, err := a.Operator.View(ctx)
 	if err != nil {
 		return err
+	}
+	if _, refusals := v.InForce(); len(refusals) > 0 {
+		return exit.With(exit.Refused, observer.Refused(refusals)) // the plans take a missing file for an empty one
 	}
 	if action.Change == observer.Promote {
 		p := PlanPromotion(v, action.Broker)

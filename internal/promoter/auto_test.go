@@ -186,3 +186,26 @@ func TestALockLostWhileLeadersMoveStopsADemotionBeforeItsFirstFile(t *testing.T)
 	require.Empty(t, m.marked())
 	require.Contains(t, lines(t, path)[len(lines(t, path))-1].Error, ErrNotHeld.Error())
 }
+
+// check is a lock that does something when it is asked.
+type check func(observer.Change) error
+
+func (f check) Check(_ context.Context, change observer.Change) error { return f(change) }
+
+func TestFilesThatVanishBetweenScanAndActionAreNotTakenForEmptyOnes(t *testing.T) {
+	m := fallen()
+	a, path := auto(t, m)
+	asked := 0
+	a.Lock = check(func(observer.Change) error {
+		if asked++; asked == 2 {
+			clear(m.content)
+		}
+		return nil
+	})
+	_, err := a.Scan(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, m.events)
+	log := lines(t, path)
+	require.Equal(t, AuditFailed, log[len(log)-1].Event)
+	require.Contains(t, log[len(log)-1].Error, "no identity file")
+}
