@@ -191,13 +191,21 @@ func (c *comparison) method(x, y *member) {
 		}
 		return
 	}
-	l := align(x.code, y.code, c.pair)
+	l, numbers := align(x.code, y.code, c.pair), false
 	if !l.fits() {
-		c.show(name, l.diff())
-		return
+		r := align(x.code.renumbered(x.parameters()), y.code.renumbered(y.parameters()), c.pair)
+		if !r.fits() {
+			c.show(name, l.diff())
+			return
+		}
+		l, numbers = r, true
 	}
 	factsA, debugA, errA := l.facts(x.code, l.labelA)
 	factsB, debugB, errB := l.facts(y.code, l.labelB)
+	if numbers {
+		factsA, factsB = withoutLocals(x.code, factsA), withoutLocals(y.code, factsB)
+		c.result.Idioms[IdiomLocals]++
+	}
 	if errA != nil || errB != nil || !c.sameFacts(factsA, factsB) {
 		c.differ(name, factsA, factsB)
 		return

@@ -30,6 +30,11 @@ const (
 	// (Object or Serializable for a String and an ApiError). Only the verifier reads it: the
 	// instructions, and the frames' places and shapes, are the same.
 	IdiomFrameType = "frame-type"
+	// IdiomLocals: the local variables of a method, but for its parameters, have other numbers, each
+	// one number throughout. scalac's inliner gives them out in an order that depends on what else
+	// is compiled with a class. Stack map frames, which list types by those numbers and are read by
+	// the verifier only, are not compared in such a method.
+	IdiomLocals = "local-numbers"
 	// IdiomEnumValues: javac builds an enum's array in a method $values since 15
 	// (JDK-8241798), and in the static initialiser before; the instructions are the same.
 	IdiomEnumValues = "enum-values"
