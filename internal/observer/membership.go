@@ -66,7 +66,8 @@ func (s View) checkDemotionOf(p Partition, broker int32, after []int32, moveLead
 			}
 		}
 	}
-	switch left := p.SyncISR(after); {
+	// A broker may be away for a moment before the controller takes it out of the ISR.
+	switch left := slices.DeleteFunc(p.SyncISR(after), func(b int32) bool { return !s.IsLive(b) }); {
 	case p.MinISR <= 0:
 		out = append(out, Refusal{Rule: RuleUnknown, Partition: p.String(), Reason: "its min.insync.replicas is not known", Do: "allow the tool to describe the topic's configuration"})
 	case len(left) < p.EffectiveMinISR():

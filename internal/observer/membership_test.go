@@ -95,7 +95,7 @@ func TestDemotionIsRefused(t *testing.T) {
 		"it has no replica":                       {cluster(ids(1, 2, 3, 4), part(1, ids(1, 2), ids(1))), nil, false, nil},
 		"it leads":                                {cluster(ids(1, 2, 3, 4), part(4, ids(4, 1, 2, 3), ids(1, 2, 3, 4))), nil, false, []string{observer.RuleLeads}},
 		"it leads, leaders are moved":             {cluster(ids(1, 2, 3, 4), part(4, ids(4, 1, 2, 3), ids(1, 2, 3, 4))), nil, true, nil},
-		"it leads, the rest of the ISR is dead":   {cluster(ids(4), part(4, ids(4, 1, 2), ids(1, 2, 4))), nil, true, []string{observer.RuleNoTaker}},
+		"it leads, the rest of the ISR is dead":   {cluster(ids(4), part(4, ids(4, 1, 2), ids(1, 2, 4))), nil, true, []string{observer.RuleNoTaker, observer.RuleMinISR}},
 		"it leads, the rest of the ISR is marked": {cluster(ids(1, 2, 4, 5), part(4, ids(4, 1, 5), ids(4, 5))), ids(5), true, []string{observer.RuleNoTaker, observer.RuleMinISR}},
 		"it leads in a reassignment":              {cluster(ids(1, 2, 3, 4), moving), nil, true, []string{observer.RuleReassigning}},
 		"it is being added":                       {cluster(ids(1, 2, 3, 4), adding), nil, false, []string{observer.RuleAdding}},
@@ -170,4 +170,11 @@ func TestTopicsOfABrokerAreNamed(t *testing.T) {
 	s := cluster(ids(1, 2, 4), b, a, a, c)
 	assert.Equal(t, []string{"a", "b"}, s.Touched(4))
 	assert.Equal(t, []observer.Partition{b}, s.Heads(4))
+}
+
+// The controller has not taken it out of the ISR yet.
+func TestADemotionDoesNotCountOnADeadMemberOfTheISR(t *testing.T) {
+	p := part(1, ids(1, 2, 4), ids(1, 2, 4))
+	assert.Empty(t, cluster(ids(1, 2, 4), p).CheckDemotion(4, nil, false))
+	assert.Equal(t, []string{observer.RuleMinISR}, rules(cluster(ids(1, 4), p).CheckDemotion(4, nil, false)))
 }
