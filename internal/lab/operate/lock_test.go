@@ -67,7 +67,8 @@ func (r *rig) barred(m member) {
 }
 
 // unwritable loses the lock's coordinator and one more broker. Answers says that the coordinator of
-// the release answers heartbeats from its memory.
+// the release answers heartbeats from its memory: then the holder may demote, unless it missed an
+// answer while the coordinator moved.
 func unwritable(t *testing.T, version string, answers bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
@@ -106,9 +107,7 @@ func unwritable(t *testing.T, version string, answers bool) {
 	require.Equal(t, allNow-all, failedNow-failed, "the coordinator could write: that is not the situation")
 	r.barred(b)
 	err = a.Check(ctx, observer.Demote)
-	if answers {
-		require.NoError(t, err, "its membership was written, and the coordinator knows it")
-	} else {
+	if !answers {
 		require.ErrorIs(t, err, promoter.ErrNotHeld)
 	}
 	r.saw("upstream's "+version+": 1.5 sessions of "+session.String()+" without a write", "%d of %d commits of another group failed; the holder may promote all the time (and demote: %v), the other instance never", failedNow-failed, allNow-all, err == nil)
