@@ -16,14 +16,16 @@ import (
 	"observer-patch/internal/exit"
 )
 
-// watched is a cluster of three brokers with one topic, twenty records, and an inventory whose
+// watched is a cluster of three brokers with one topic that this broker leads, twenty records, and an inventory whose
 // files say that broker 2 is an observer.
-func watched(t *testing.T) (address, inventory string, files []string) {
+func watched(t *testing.T, leader int32) (address, inventory string, files []string) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c := kfake.MustCluster(kfake.NumBrokers(3), kfake.SeedTopics(1, "orders"), kfake.ClusterID("abc"))
 	t.Cleanup(c.Close)
+	// The fake cluster draws its leaders; one on broker 2, the observer, is a cluster in trouble.
+	require.NoError(t, c.MoveTopicPartition("orders", 0, leader))
 	address = c.ListenAddrs()[0]
 	producer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("orders"))
 	require.NoError(t, err)
@@ -46,7 +48,7 @@ func watched(t *testing.T) (address, inventory string, files []string) {
 }
 
 func TestStatusSaysWhatItSaw(t *testing.T) {
-	address, inventory, files := watched(t)
+	address, inventory, files := watched(t, 0)
 	args := []string{"status", "--bootstrap-server", address, "--inventory", inventory}
 	var r struct {
 		ClusterID string
@@ -96,7 +98,7 @@ func TestStatusSaysWhatItSaw(t *testing.T) {
 
 // Files that are all missing agree with each other, and say nothing: nodes go on with what they had.
 func TestMissingFilesAreNotTakenForNobody(t *testing.T) {
-	address, inventory, files := watched(t)
+	address, inventory, files := watched(t, 0)
 	args := []string{"status", "--bootstrap-server", address, "--inventory", inventory, "--exit-code"}
 	works(t, args...)
 	for _, f := range files {
@@ -121,8 +123,18 @@ func TestMissingFilesAreNotTakenForNobody(t *testing.T) {
 	assert.Contains(t, text, "its folder")
 }
 
+func TestALeaderOnAnObserverFailsStatus(t *testing.T) {
+	address, inventory, _ := watched(t, 2)
+	args := []string{"status", "--bootstrap-server", address, "--inventory", inventory}
+	works(t, args...)
+	code, text, errs := tool(t, t.Context(), append(args, "--exit-code")...)
+	assert.Equal(t, exit.Failed, code)
+	assert.Contains(t, text, "orders-0")
+	assert.Contains(t, errs, "something is wrong")
+}
+
 func TestLagNamesEveryReplicasOwnLogEnd(t *testing.T) {
-	address, inventory, _ := watched(t)
+	address, inventory, _ := watched(t, 0)
 	var rows []struct {
 		Partition                string
 		Broker                   int32
@@ -150,7 +162,7 @@ func TestLagNamesEveryReplicasOwnLogEnd(t *testing.T) {
 }
 
 func TestAnotherClusterThanTheOneThatWasMeantIsRefused(t *testing.T) {
-	address, inventory, _ := watched(t)
+	address, inventory, _ := watched(t, 0)
 	for _, command := range []string{"status", "lag"} {
 		code, out, errs := tool(t, t.Context(), command, "--bootstrap-server", address, "--cluster-id", "xyz")
 		assert.Equal(t, exit.Refused, code)

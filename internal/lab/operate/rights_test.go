@@ -23,6 +23,7 @@ import (
 	"observer-patch/internal/exit"
 	"observer-patch/internal/lab/cluster"
 	"observer-patch/internal/lab/probe"
+	"observer-patch/internal/promoter"
 )
 
 // ops is the user whose rights are tried.
@@ -355,8 +356,15 @@ func (g *guard) automatic() {
 	state := g.t.TempDir()
 	i := g.auto(state, nil)
 	g.locked(i)
+	killed := time.Now()
+	require.NoError(g.t, g.cluster.Node(1).Kill())
+	promoted := g.event(i.audit, promoter.AuditPromote, killed)
+	g.until("3 is a member", "t", func(_ int32, isr []int32) bool { return has(isr, 3) })
+	require.NoError(g.t, g.cluster.Restart(g.ctx, 1))
+	g.event(i.audit, promoter.AuditDemote, promoted.Time)
+	g.until("3 is an observer again", "t", func(_ int32, isr []int32) bool { return has(isr, 1) && !has(isr, 3) })
 	i.kill(g.t)
-	g.saw("auto with the rights of the documentation", "it holds the lock and scans")
+	g.saw("auto with the rights of the documentation", "it holds the lock, promotes when a sync broker is killed, demotes when it is back")
 }
 
 // unclean comes last: it leaves nothing but the observer.
