@@ -120,6 +120,9 @@ func (o *Operator) Demote(ctx context.Context, p Plan, limit time.Duration) (Res
 	if err := now.Refuse(); err != nil {
 		return r, err
 	}
+	if !slices.Equal(now.Before, p.Before) {
+		return r, listChanged(p, now.Before)
+	}
 	if o.Fence != nil {
 		if err := o.Fence(ctx); err != nil {
 			return r, err
@@ -174,10 +177,16 @@ func (o *Operator) begin(ctx context.Context, p Plan) (observer.View, error) {
 	if len(refusals) > 0 {
 		return v, exit.With(exit.Refused, observer.Refused(refusals))
 	}
-	if !slices.Equal(observer.With(ids), p.Before) {
-		return v, exit.With(exit.Refused, fmt.Errorf("the plan was made when the list was %v, it is %v now; run the command again", p.Before, ids))
+	if ids = observer.With(ids); !slices.Equal(ids, p.Before) {
+		return v, listChanged(p, ids)
 	}
 	return v, nil
+}
+
+// listChanged refuses a plan that was made from another list: done now, it would take back what
+// somebody else has changed since.
+func listChanged(p Plan, now []int32) error {
+	return exit.With(exit.Refused, fmt.Errorf("the plan was made when the list was %v, it is %v now; run the command again", p.Before, now))
 }
 
 // moveLeaders puts the partitions' replicas into their new order, asks for preferred elections and

@@ -170,6 +170,23 @@ func TestAPlanIsNotDoneOnAListThatHasChanged(t *testing.T) {
 	require.Empty(t, m.events)
 }
 
+// Moving leaders takes a while, in which another machine may change the list.
+func TestAListThatChangesWhileLeadersMoveIsNotTakenBack(t *testing.T) {
+	m := newModel(ids(1, 2, 3, 4, 5), ids(5), part("t", 4, ids(4, 1, 2, 3, 5), ids(1, 2, 3, 4)))
+	o := operator(t, m)
+	plan := PlanDemotion(view(t, o), 4, true)
+	m.before = func(e string) error {
+		if strings.HasPrefix(e, "elect") {
+			m.byAPerson(ids()) // 5 is promoted
+		}
+		return nil
+	}
+	_, err := o.Demote(t.Context(), plan, time.Minute)
+	require.ErrorContains(t, err, "the list was [5], it is [] now")
+	require.Equal(t, exit.Refused, exit.Code(err))
+	require.Empty(t, m.marked(), "5 stays promoted, 4 is no observer")
+}
+
 func TestAHalfDoneDistributionIsPutBack(t *testing.T) {
 	for name, fail := range map[string]func(m *model, e string) error{
 		"a live broker cannot be written": func(_ *model, e string) error {
