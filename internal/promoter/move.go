@@ -28,8 +28,8 @@ type Throttle struct {
 // Mover changes assignments and throttles; a Connection is one.
 type Mover interface {
 	Reassign(ctx context.Context, parts []observer.Partition) error
-	// Throttled gives who is throttled already: brokers and topics with one of the settings.
-	Throttled(ctx context.Context, brokers []int32, topics []string) ([]string, error)
+	// Throttled gives the throttles that a broker knows of: its own rates and the topics' lists.
+	Throttled(ctx context.Context, broker int32, topics []string) ([]string, error)
 	SetThrottle(ctx context.Context, t Throttle) error
 	ClearThrottle(ctx context.Context, t Throttle) error
 }
@@ -112,12 +112,14 @@ func (o *Operator) BeginMove(ctx context.Context, mover Mover, changes []placeme
 	if len(m.Changes) == 0 {
 		return nil
 	}
-	set, err := mover.Throttled(ctx, m.Throttle.Brokers, m.Throttle.Topics())
-	if err != nil {
-		return fmt.Errorf("look for throttles: %w", err)
-	}
-	if len(set) > 0 {
-		return exit.With(exit.Refused, fmt.Errorf("%s: throttles are set already, and removing them at the end would not be this tool's to do; remove them, or wait for who set them", set[0]))
+	for _, b := range m.Throttle.Brokers {
+		set, err := mover.Throttled(ctx, b, m.Throttle.Topics())
+		if err != nil {
+			return fmt.Errorf("look for throttles: %w", err)
+		}
+		if len(set) > 0 {
+			return exit.With(exit.Refused, fmt.Errorf("%s: throttles are set already, and removing them at the end would not be this tool's to do; remove them, or wait for who set them", set[0]))
+		}
 	}
 	if _, foreign, err := o.ours(ctx, m); err != nil || len(foreign) > 0 {
 		if err == nil {
@@ -179,6 +181,9 @@ func (o *Operator) finishMove(ctx context.Context, mover Mover, m Move, limit ti
 		if err := mover.SetThrottle(ctx, m.Throttle); err != nil {
 			return fmt.Errorf("throttle: %w; observer-patch plan --finish goes on", err)
 		}
+		if err := o.untilThrottled(ctx, mover, m.Throttle, true, limit); err != nil {
+			return fmt.Errorf("%w; nothing more was reassigned; observer-patch plan --finish goes on", err)
+		}
 	}
 	for step, to := range []func(placement.Change) []int32{m.step, func(c placement.Change) []int32 { return c.To }} {
 		if err := o.moveTo(ctx, mover, m, step, to); err != nil {
@@ -192,8 +197,44 @@ func (o *Operator) finishMove(ctx context.Context, mover Mover, m Move, limit ti
 		if err := mover.ClearThrottle(ctx, m.Throttle); err != nil {
 			return fmt.Errorf("remove the throttle: %w; observer-patch plan --finish tries again", err)
 		}
+		if err := o.untilThrottled(ctx, mover, m.Throttle, false, limit); err != nil {
+			return fmt.Errorf("%w; observer-patch plan --finish tries again", err)
+		}
 	}
 	return o.Store.drop(moveFile)
+}
+
+// untilThrottled waits until every live broker of the throttle knows all of it, or nothing of it: a
+// copy that begins before is not bound, and a throttle that is only said to be removed binds on. A
+// broker that is away learns of it when it comes back.
+func (o *Operator) untilThrottled(ctx context.Context, mover Mover, t Throttle, all bool, limit time.Duration) error {
+	what := "no broker is throttled any more"
+	if all {
+		what = "the throttle is in force"
+	}
+	_, err := o.until(ctx, limit, what, func(v observer.View) []string {
+		topics := slices.DeleteFunc(t.Topics(), func(topic string) bool {
+			return !slices.ContainsFunc(v.Partitions, func(p observer.Partition) bool { return p.Topic == topic })
+		})
+		want := 0
+		if all {
+			want = 2 + 2*len(topics) // two rates, two lists of each topic
+		}
+		var out []string
+		for _, b := range t.Brokers {
+			if !v.IsLive(b) {
+				continue
+			}
+			switch set, err := mover.Throttled(ctx, b, topics); {
+			case err != nil:
+				out = append(out, err.Error())
+			case len(set) != want:
+				out = append(out, fmt.Sprintf("broker %d knows %d settings of the throttle, expected %d: %v", b, len(set), want, set))
+			}
+		}
+		return out
+	})
+	return err
 }
 
 // moveTo submits the assignments that are not there yet.

@@ -20,6 +20,11 @@ type mover struct {
 	*model
 	throttled bool
 	foreign   []string
+	// late is how many looks a broker needs until it knows of a change of the throttle; known is
+	// what each knows.
+	late  int
+	looks map[int32]int
+	known map[int32]bool
 	steps     [][]int32
 	copy      bool
 	die       string
@@ -27,8 +32,22 @@ type mover struct {
 
 var errKilled = errors.New("killed")
 
-func (m *mover) Throttled(context.Context, []int32, []string) ([]string, error) {
-	return m.foreign, nil
+func (m *mover) Throttled(_ context.Context, broker int32, topics []string) ([]string, error) {
+	if m.known == nil {
+		m.known, m.looks = map[int32]bool{}, map[int32]int{}
+	}
+	if m.known[broker] != m.throttled {
+		if m.looks[broker]++; m.looks[broker] > m.late {
+			m.known[broker], m.looks[broker] = m.throttled, 0
+		}
+	}
+	out := slices.Clone(m.foreign)
+	if m.known[broker] {
+		for range 2 + 2*len(topics) {
+			out = append(out, "set")
+		}
+	}
+	return out, nil
 }
 
 func (m *mover) SetThrottle(_ context.Context, t Throttle) error {
@@ -111,6 +130,33 @@ func TestAMoveThatWasKilledAnywhereLeavesNoThrottle(t *testing.T) {
 		require.False(t, m.throttled, where)
 		require.Equal(t, ids(1, 2, 5), m.parts[0].Replicas, where)
 	}
+}
+
+// What a broker was told it knows a little later: the copy waits for it, and 'removed' too.
+func TestACopyBeginsWhenEveryBrokerKnowsTheThrottle(t *testing.T) {
+	changes, m := replaced()
+	m.copy, m.late = true, 5
+	o := operator(t, m.model)
+	require.NoError(t, o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Minute))
+	require.Equal(t, ids(1, 2, 5), m.parts[0].Replicas)
+	for _, b := range ids(1, 2, 4, 5) {
+		require.False(t, m.known[b], "broker %d was throttled when the move was called done", b)
+	}
+
+	changes, m = replaced()
+	m.copy, m.late = true, 1<<30
+	o = operator(t, m.model)
+	err := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
+	require.ErrorContains(t, err, "until the throttle is in force: 4 to go, the first: broker 1 knows 0 settings of the throttle, expected 4")
+	require.ErrorContains(t, err, "plan --finish")
+	require.Empty(t, m.steps, "no copy without its throttle")
+
+	// One that is away learns of it when it comes back, and keeps nobody waiting.
+	m.late, m.live = 0, ids(1, 2, 5)
+	require.NoError(t, o.FinishMove(t.Context(), m, time.Minute))
+	left, err := o.Store.Move()
+	require.NoError(t, err)
+	require.Nil(t, left)
 }
 
 func TestSomebodyElsesThrottleOrReassignmentIsLeftAlone(t *testing.T) {

@@ -21,24 +21,21 @@ const (
 	followerReplicas = "follower.replication.throttled.replicas"
 )
 
-// Throttled gives the brokers and topics that have a throttle of their own now.
-func (c *Connection) Throttled(ctx context.Context, brokers []int32, topics []string) ([]string, error) {
-	if len(brokers)+len(topics) == 0 {
-		return nil, nil
-	}
+// Throttled gives the throttles that the broker knows of: its own rates and the topics' lists. A
+// change of them reaches each broker in its own time, with the metadata. It needs DESCRIBE_CONFIGS
+// on the cluster and on the topics.
+func (c *Connection) Throttled(ctx context.Context, broker int32, topics []string) ([]string, error) {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	ask := func(kind kmsg.ConfigResourceType, name string, settings ...string) {
 		r := kmsg.NewDescribeConfigsRequestResource()
 		r.ResourceType, r.ResourceName, r.ConfigNames = kind, name, settings
 		req.Resources = append(req.Resources, r)
 	}
-	for _, b := range brokers {
-		ask(kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(b)), leaderRate, followerRate)
-	}
+	ask(kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(broker)), leaderRate, followerRate)
 	for _, t := range topics {
 		ask(kmsg.ConfigResourceTypeTopic, t, leaderReplicas, followerReplicas)
 	}
-	r, err := c.Client.Request(ctx, req)
+	r, err := c.Client.Ask(ctx, broker, req)
 	if err != nil {
 		return nil, err
 	}
