@@ -10,8 +10,8 @@ import (
 )
 
 // link is a pair of virtual interfaces between the machine's network and one of its own, in which
-// one broker runs. All other nodes listen on the near end's address, which stays local when the link is
-// down: they go on talking to each other.
+// one broker runs. All other nodes listen on the near end's address: they go on talking to each other
+// when the link is cut.
 type link struct {
 	space     string // network namespace
 	near, far string // interfaces
@@ -74,14 +74,29 @@ func network(tool, args string) error {
 	return nil
 }
 
-// Cut takes the link of the linked broker down: packets vanish, no connection is closed.
-func (c *Cluster) Cut() error {
-	return c.onLink(func(l *link) error { return ip("link set " + l.near + " down") })
+// Cut cuts the link of the linked broker: packets vanish, no connection is closed, nobody says that
+// there is no way.
+func (c *Cluster) Cut() error { return c.onLink((*link).cut) }
+
+// Join lets packets through again.
+func (c *Cluster) Join() error { return c.onLink((*link).join) }
+
+// nobody is a hardware address (locally administered) that no interface of a link has.
+const nobody = "02:00:00:00:00:01"
+
+// cut has each end send to a hardware address that the other one does not have. An interface that is
+// taken down would take its route with it: packets would go to the machine's gateway, and somebody
+// there may answer.
+func (l *link) cut() error {
+	return errors.Join(
+		ip("neigh replace "+l.farAddr+" lladdr "+nobody+" dev "+l.near+" nud permanent"),
+		ip("-n "+l.space+" neigh replace "+l.nearAddr+" lladdr "+nobody+" dev "+l.far+" nud permanent"))
 }
 
-// Join takes it up again, at full speed.
-func (c *Cluster) Join() error {
-	return c.onLink(func(l *link) error { return ip("link set " + l.near + " up") })
+func (l *link) join() error {
+	return errors.Join(
+		ip("neigh del "+l.farAddr+" dev "+l.near),
+		ip("-n "+l.space+" neigh del "+l.nearAddr+" dev "+l.far))
 }
 
 // Slow lets the link carry so many bits per second towards the broker; 0 ends the limit.

@@ -7,8 +7,8 @@ import (
 	"observer-patch/internal/lab/cluster"
 )
 
-// Cut takes the link of the broker that is behind one down: nothing reaches it and it reaches
-// nobody, and no connection is closed. Healing takes it up again.
+// Cut cuts the link of the broker that is behind one: nothing reaches it and it reaches
+// nobody, and no connection is closed. Healing joins it again.
 type Cut struct{ Node int32 }
 
 // Name gives "cut".
@@ -20,10 +20,10 @@ func (c Cut) Targets() []int32 { return []int32{c.Node} }
 // Available asks that the broker runs and is behind a link.
 func (c Cut) Available(cl *cluster.Cluster) error { return linked(cl, c.Node) }
 
-// Inject takes the link down.
+// Inject cuts the link.
 func (c Cut) Inject(_ context.Context, cl *cluster.Cluster) error { return cl.Cut() }
 
-// Heal takes it up.
+// Heal joins it.
 func (c Cut) Heal(_ context.Context, cl *cluster.Cluster) error { return cl.Join() }
 
 // Slow lets the link carry so many bits per second towards the broker. Healing ends the limit.
