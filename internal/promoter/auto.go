@@ -163,7 +163,10 @@ func (a *Auto) act(ctx context.Context, s State, action Action) (time.Duration, 
 	if err := a.Lock.Check(ctx, action.Change); err != nil {
 		return a.Every, errors.Join(a.store(s), a.skip(Skip{Broker: action.Broker, Rule: SkipNoLock, Reason: err.Error()}))
 	}
-	err = a.do(ctx, action)
+	err = a.do(ctx, action, func() error {
+		action.Writing = true
+		return a.store(s.Began(action))
+	})
 	// How it ended is what the files say now; when they cannot be read, the next scan finds out.
 	v, verr := o.View(context.WithoutCancel(ctx))
 	ids, refusals := v.InForce()
@@ -184,7 +187,9 @@ func (a *Auto) act(ctx context.Context, s State, action Action) (time.Duration, 
 	return a.Every, errors.Join(a.audit(line), a.store(s))
 }
 
-func (a *Auto) do(ctx context.Context, action Action) error {
+// do does an action; writing is called right before the first file. What a person has done already
+// is not done: it would be taken for an action of its own, and taken back as one.
+func (a *Auto) do(ctx context.Context, action Action, writing func() error) error {
 	v, err := a.Operator.View(ctx)
 	if err != nil {
 		return err
@@ -192,16 +197,29 @@ func (a *Auto) do(ctx context.Context, action Action) error {
 	if _, refusals := v.InForce(); len(refusals) > 0 {
 		return exit.With(exit.Refused, observer.Refused(refusals)) // the plans take a missing file for an empty one
 	}
-	if action.Change == observer.Promote {
-		p := PlanPromotion(v, action.Broker)
-		p.Await = action.Partitions
-		_, err = a.Operator.Promote(ctx, p, a.Limit)
-		return err
-	}
-	// Leaders are moved first, which takes longer than the lock may be silent.
 	o := *a.Operator
-	o.Fence = func(ctx context.Context) error { return a.Lock.Check(ctx, observer.Demote) }
-	_, err = o.Demote(ctx, PlanDemotion(v, action.Broker, true), a.Limit)
+	o.Fence = func(ctx context.Context) error {
+		// Leaders are moved first, which takes longer than the lock may be silent.
+		if action.Change == observer.Demote {
+			if err := a.Lock.Check(ctx, observer.Demote); err != nil {
+				return err
+			}
+		}
+		return writing()
+	}
+	p := PlanPromotion(v, action.Broker)
+	if action.Change == observer.Demote {
+		p = PlanDemotion(v, action.Broker, true)
+	}
+	p.Await = action.Partitions
+	switch {
+	case p.Nothing:
+		return fmt.Errorf("%s of broker %d: %w", action.Change, action.Broker, ErrOvertaken)
+	case action.Change == observer.Promote:
+		_, err = o.Promote(ctx, p, a.Limit)
+	default:
+		_, err = o.Demote(ctx, p, a.Limit)
+	}
 	return err
 }
 

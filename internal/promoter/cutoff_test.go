@@ -22,7 +22,7 @@ func demoting(t *testing.T) (*model, *Auto) {
 	m.settle()
 	s, err := a.load()
 	require.NoError(t, err)
-	require.NoError(t, a.store(s.Began(Action{Change: observer.Demote, Broker: 4, At: m.now})))
+	require.NoError(t, a.store(s.Began(Action{Change: observer.Demote, Broker: 4, At: m.now, Writing: true})))
 	require.NoError(t, a.Operator.Store.save(pendingFile, Pending{Change: observer.Demote, Before: ids(), List: ids(4), Nodes: ids(101, 102, 103)}))
 	for _, b := range ids(1, 2, 3, 4) {
 		m.content[b] = observer.RenderFile(ids(4), false)
@@ -63,6 +63,66 @@ func TestAPersonWhoWasFasterThanTheRestartHasTheBroker(t *testing.T) {
 	require.NoError(t, err)
 	m.byAPerson(ids())
 	leaves(t, m, a, ids())
+}
+
+// A person promotes 4 before the first file of auto's own promotion of it.
+func TestAPromotionThatAPersonWasFasterWithIsThePersons(t *testing.T) {
+	begins := func(do func(m *model)) func(m *model, a *Auto) {
+		return func(m *model, a *Auto) {
+			asked := 0
+			a.Lock = checks(func() {
+				if asked++; asked == 2 { // for the scan, for the action
+					do(m)
+				}
+			})
+		}
+	}
+	for name, meddle := range map[string]func(m *model, a *Auto){
+		"and auto looks again": begins(func(m *model) { m.byAPerson(ids()) }),
+		"while auto begins": begins(func(m *model) {
+			looks := 0
+			m.looked = func() {
+				if looks++; looks == 2 { // to plan it, to begin it
+					m.byAPerson(ids())
+				}
+			}
+		}),
+		"while auto was dead": func(m *model, a *Auto) {
+			s, err := a.load()
+			require.NoError(t, err)
+			require.NoError(t, a.store(s.Began(Action{Change: observer.Promote, Broker: 4, At: m.now})))
+			m.byAPerson(ids())
+		},
+	} {
+		m := usual()
+		a, path := auto(t, m)
+		_, err := a.Scan(t.Context())
+		require.NoError(t, err)
+		m.kill(2, 3)
+		m.settle()
+		meddle(m, a)
+		_, err = a.Scan(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, m.marked(), name)
+		m.start(2, 3)
+		m.settle()
+		leaves(t, m, a, ids())
+		s, err := a.load()
+		require.NoError(t, err)
+		require.Empty(t, s.Promoted, name)
+		require.Contains(t, s.Held, int32(4), name)
+		for _, l := range lines(t, path) {
+			require.NotEqual(t, AuditPromote, l.Event, name)
+		}
+	}
+}
+
+// checks is a lock that is held, and called with each question.
+type checks func()
+
+func (c checks) Check(context.Context, observer.Change) error {
+	c()
+	return nil
 }
 
 // promotions is a lock that is not written.

@@ -49,6 +49,11 @@ func (o *Operator) promote(ctx context.Context, p Plan, limit time.Duration, fir
 	if err := first(); err != nil {
 		return r, err
 	}
+	if o.Fence != nil {
+		if err := o.Fence(ctx); err != nil {
+			return r, err
+		}
+	}
 	began := o.Now()
 	if r.Distribution, err = o.distribute(ctx, v, p.Change, p.Before, p.After); err != nil {
 		return r, err

@@ -43,6 +43,8 @@ type model struct {
 	events []string
 	// before is called before each event with its name.
 	before func(event string) error
+	// looked is called after each look at the cluster.
+	looked func()
 }
 
 // newModel has controllers 101 to 103, the live brokers, and the marked ids in every file.
@@ -147,6 +149,9 @@ func (m *model) Look(ctx context.Context) (observer.View, error) {
 	for _, p := range m.parts {
 		p.Replicas, p.ISR = slices.Clone(p.Replicas), slices.Clone(p.ISR)
 		v.Partitions = append(v.Partitions, p)
+	}
+	if m.looked != nil {
+		m.looked()
 	}
 	return v, nil
 }

@@ -62,8 +62,8 @@ type Operator struct {
 	Strict bool
 	// Who is recorded with what is changed.
 	Who string
-	// Fence is asked right before the first file of a demotion, which its error stops; nil where
-	// nobody else acts by itself.
+	// Fence is asked right before the first file of a promotion or demotion, which its error stops;
+	// nil where nobody else acts by itself.
 	Fence func(ctx context.Context) error
 }
 

@@ -87,6 +87,8 @@ type Action struct {
 	At         time.Time       `json:"at"`
 	// Since is when the first of the partitions was seen to ask for it.
 	Since time.Time `json:"since,omitzero"`
+	// Writing is set right before its first file: an action that came less far has changed nothing.
+	Writing bool `json:"writing,omitempty"`
 }
 
 // Skip says why something that was asked for is not done.
@@ -174,16 +176,14 @@ func (r Rules) Step(s State, scan Scan) (State, *Action, []Skip) {
 	return s, action, skips
 }
 
-// settled finds out how an action ended that was begun before a crash: the list in force tells.
+// settled finds out how an action ended that was begun before a crash: the list in force tells, but
+// for an action that wrote nothing: then the list is somebody else's.
 func (s State) settled(ids []int32) State {
 	if s.Doing == nil {
 		return s
 	}
 	a := *s.Doing
-	if slices.Contains(ids, a.Broker) == (a.Change == observer.Demote) {
-		return s.Ended(a, true)
-	}
-	return s.Ended(a, false)
+	return s.Ended(a, a.Writing && slices.Contains(ids, a.Broker) == (a.Change == observer.Demote))
 }
 
 // notice finds what a person has changed since the last scan: such a broker is left alone for a

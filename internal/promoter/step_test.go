@@ -258,6 +258,7 @@ func TestAKillInTheMiddleIsSettledByTheFiles(t *testing.T) {
 	s, a, _ := enabled().Step(State{}, scan(t, m, noon))
 	require.NotNil(t, a)
 	began := s.Began(*a)
+	began.Doing.Writing = true
 	t.Run("before the first file", func(t *testing.T) {
 		s, again, _ := enabled().Step(began, scan(t, m, noon.Add(10*time.Second)))
 		require.Empty(t, s.Promoted)
