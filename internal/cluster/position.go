@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -101,6 +102,7 @@ func (c *Client) Positions(ctx context.Context, s *Snapshot, depth Depth, want f
 	return ctx.Err()
 }
 
+// highWatermarks asks each leader for its high watermark, and for its log end where it cannot tell.
 func (c *Client) highWatermarks(ctx context.Context, s *Snapshot, partitions []ref) {
 	byLeader := map[int32][]ref{}
 	for _, r := range partitions {
@@ -110,9 +112,19 @@ func (c *Client) highWatermarks(ctx context.Context, s *Snapshot, partitions []r
 	var wg sync.WaitGroup
 	for broker, refs := range byLeader {
 		wg.Go(func() {
+			var untold []ref
 			c.offsets(ctx, s, broker, consumer, latest, refs, func(r ref, offset int64, err error) {
-				if err == nil {
+				switch {
+				case err == nil:
 					s.at(r).HighWatermark = Known(offset)
+				case errors.Is(err, kerr.OffsetNotAvailable):
+					untold = append(untold, r)
+				}
+			})
+			// Before any other replica is asked: what these have then is not short of it by the time between.
+			c.offsets(ctx, s, broker, debugging, latest, untold, func(r ref, offset int64, err error) {
+				if err == nil {
+					s.at(r).CommittedBelow = Known(offset)
 				}
 			})
 		})

@@ -150,6 +150,11 @@ type Partition struct {
 	ELR Value[[]int32] `json:"elr"`
 	// HighWatermark is the leader's.
 	HighWatermark Value[int64] `json:"highWatermark"`
+	// CommittedBelow is the leader's log end where it cannot tell its high watermark yet: whatever
+	// is committed lies below. A new leader tells it when it has passed the beginning of its epoch
+	// (Partition.fetchOffsetForTimestamp), and from 3.7 on it does not move while the ISR is
+	// under min.insync.replicas (KAFKA-15583).
+	CommittedBelow Value[int64] `json:"committedBelow"`
 	// Positions are those of the replicas that were asked, ascending by broker.
 	Positions []Position `json:"positions,omitempty"`
 }

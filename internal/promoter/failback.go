@@ -136,7 +136,7 @@ func CheckDrill(v observer.View, broker int32, positions *Positions, maxLag int6
 		if positions == nil || !slices.Contains(p.Observers(ids), broker) {
 			continue
 		}
-		hw, known := positions.Watermarks[p.String()]
+		hw, known := positions.Committed(p.String())
 		pos, ok := positions.Replicas[p.String()][broker]
 		if !known || !ok || !pos.Known() {
 			refuse(observer.RuleUnknown, fmt.Sprintf("the lag of broker %d is not known", broker))

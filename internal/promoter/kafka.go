@@ -142,7 +142,7 @@ func majority(s *cluster.Snapshot) bool {
 // Positions asks every live replica of the partitions for its log end, and with epochs for the
 // leader epoch of its last batch too. Epochs need READ on the topics.
 func (c *Connection) Positions(ctx context.Context, parts []observer.Partition, epochs bool) (Positions, error) {
-	out := Positions{Replicas: map[string]map[int32]observer.Position{}, Watermarks: map[string]int64{}}
+	out := Positions{Replicas: map[string]map[int32]observer.Position{}, Watermarks: map[string]int64{}, Bounds: map[string]int64{}}
 	wanted := map[string]bool{}
 	scope := cluster.Scope{}
 	for _, p := range parts {
@@ -175,6 +175,9 @@ func (c *Connection) Positions(ctx context.Context, parts []observer.Partition, 
 			}
 			if hw, ok := p.HighWatermark.Get(); ok {
 				out.Watermarks[name] = hw
+			}
+			if end, ok := p.CommittedBelow.Get(); ok {
+				out.Bounds[name] = end
 			}
 			out.Replicas[name] = map[int32]observer.Position{}
 			for _, q := range p.Positions {

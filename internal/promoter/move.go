@@ -284,7 +284,7 @@ func (o *Operator) untilCopied(ctx context.Context, m Move, to func(placement.Ch
 			if !slices.ContainsFunc(copying, func(p observer.Partition) bool { return p.String() == name }) {
 				continue
 			}
-			hw, known := positions.Watermarks[name]
+			hw, known := positions.Committed(name)
 			for _, b := range c.Copying {
 				pos, ok := positions.Replicas[name][b]
 				switch {

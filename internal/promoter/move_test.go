@@ -25,9 +25,9 @@ type mover struct {
 	late  int
 	looks map[int32]int
 	known map[int32]bool
-	steps     [][]int32
-	copy      bool
-	die       string
+	steps [][]int32
+	copy  bool
+	die   string
 }
 
 var errKilled = errors.New("killed")
