@@ -33,10 +33,23 @@ type Kafka interface {
 	Reorder(ctx context.Context, parts []observer.Partition) error
 }
 
-// Positions are replica positions and high watermarks of partitions, by topic-partition.
+// Positions are replica positions and high watermarks of partitions, by topic-partition. Bounds has
+// the log end of a leader that could not tell its high watermark yet.
 type Positions struct {
 	Replicas   map[string]map[int32]observer.Position
 	Watermarks map[string]int64
+	Bounds     map[string]int64
+}
+
+// Committed gives the high watermark of the partition, or what it cannot be above: a replica that has
+// everything up to there lacks nothing that is committed. Without the second, nothing would be known
+// of a partition whose leader was elected just before it fell under its minimum.
+func (p Positions) Committed(partition string) (int64, bool) {
+	if hw, ok := p.Watermarks[partition]; ok {
+		return hw, true
+	}
+	end, ok := p.Bounds[partition]
+	return end, ok
 }
 
 // Files are the identity files of the inventory's nodes.

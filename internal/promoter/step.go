@@ -303,7 +303,7 @@ func (r Rules) bars(s State, scan Scan, c *candidate) *Skip {
 		if p.Leader == c.broker {
 			continue
 		}
-		hw, ok := scan.Positions.Watermarks[p.String()]
+		hw, ok := scan.Positions.Committed(p.String())
 		pos, have := scan.Positions.Replicas[p.String()][c.broker]
 		if !ok || !have || !pos.Known() {
 			return skip(SkipLag, "%s: the lag of broker %d is not known", p, c.broker)

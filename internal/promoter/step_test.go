@@ -68,15 +68,19 @@ func TestReasonsNotToPromote(t *testing.T) {
 		state State
 		want  string
 	}{
-		"off unless enabled":                {rules: func(r *Rules) { r.Enabled = false }, want: SkipDisabled},
-		"no lock":                           {scan: func(s *Scan) { s.Locked = false }, want: SkipNoLock},
-		"no controller majority":            {model: func(m *model) { m.majority = false }, want: observer.RuleNoMajority},
-		"a distribution was cut off":        {scan: func(s *Scan) { s.Pending = &Pending{} }, want: SkipPending},
-		"lists differ":                      {model: func(m *model) { m.content[1] = nil }, want: observer.RuleDiffer},
-		"a file cannot be read":             {model: func(m *model) { m.down[1] = true }, want: observer.RuleUnknown},
-		"one record behind":                 {model: func(m *model) { m.at(m.parts[0], 4, 1, 99) }, want: SkipLag},
-		"its position is not known":         {scan: func(s *Scan) { delete(s.Positions.Replicas["t-0"], 4) }, want: SkipLag},
-		"the watermark is not known":        {scan: func(s *Scan) { delete(s.Positions.Watermarks, "t-0") }, want: SkipLag},
+		"off unless enabled":         {rules: func(r *Rules) { r.Enabled = false }, want: SkipDisabled},
+		"no lock":                    {scan: func(s *Scan) { s.Locked = false }, want: SkipNoLock},
+		"no controller majority":     {model: func(m *model) { m.majority = false }, want: observer.RuleNoMajority},
+		"a distribution was cut off": {scan: func(s *Scan) { s.Pending = &Pending{} }, want: SkipPending},
+		"lists differ":               {model: func(m *model) { m.content[1] = nil }, want: observer.RuleDiffer},
+		"a file cannot be read":      {model: func(m *model) { m.down[1] = true }, want: observer.RuleUnknown},
+		"one record behind":          {model: func(m *model) { m.at(m.parts[0], 4, 1, 99) }, want: SkipLag},
+		"its position is not known":  {scan: func(s *Scan) { delete(s.Positions.Replicas["t-0"], 4) }, want: SkipLag},
+		"the watermark is not known": {scan: func(s *Scan) { delete(s.Positions.Watermarks, "t-0") }, want: SkipLag},
+		"one record behind the end of a leader that cannot tell its watermark": {scan: func(s *Scan) {
+			delete(s.Positions.Watermarks, "t-0")
+			s.Positions.Bounds = map[string]int64{"t-0": 101}
+		}, want: SkipLag},
 		"for how long it lags is not known": {rules: func(r *Rules) { r.MaxLagRecords, r.MaxLag = -1, time.Second }, want: SkipLag},
 		"it lags too long": {rules: func(r *Rules) { r.MaxLagRecords, r.MaxLag = -1, time.Second }, scan: func(s *Scan) {
 			s.Lags = map[string]map[int32]time.Duration{"t-0": {4: 2 * time.Second}, "u-0": {4: 0}}
@@ -111,8 +115,13 @@ func TestGatesThatArePassed(t *testing.T) {
 	r.MaxLagRecords = 10
 	_, a, _ := r.Step(State{}, scan(t, m, noon))
 	assert.NotNil(t, a, "10 records are allowed")
+	sc := scan(t, fallen(), noon)
+	delete(sc.Positions.Watermarks, "t-0")
+	sc.Positions.Bounds = map[string]int64{"t-0": 100}
+	_, a, _ = enabled().Step(State{}, sc)
+	assert.NotNil(t, a, "the leader was just elected and cannot tell its watermark, the observer has all of its log")
 	r.MaxLagRecords, r.MaxLag = -1, time.Second
-	sc := scan(t, m, noon)
+	sc = scan(t, m, noon)
 	sc.Lags = map[string]map[int32]time.Duration{"t-0": {4: time.Second}, "u-0": {4: 0}}
 	_, a, _ = r.Step(State{}, sc)
 	assert.NotNil(t, a, "one second is allowed")
