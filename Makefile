@@ -9,7 +9,7 @@ GO = $(or $(GO_COMMAND),$(eval GO_COMMAND := $(shell ci/prerequisites))$(GO_COMM
 STAMP = -ldflags "-X main.stamp=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)"
 TOOL  = bin/observer-patch
 
-.PHONY: kafka test build lint vuln unit cluster-test operate-test matrix check lab soak bench upstream-tests mutation metrics-test jmh throughput arm64 release clean
+.PHONY: kafka test build lint vuln unit cluster-test operate-test auto-cycles matrix check lab soak bench upstream-tests mutation metrics-test jmh throughput arm64 release clean
 
 ## kafka: patched, proven jars of one release in dist/ (make kafka VERSION=4.1.0)
 kafka: build
@@ -45,8 +45,15 @@ cluster-test: build
 
 ## operate-test: the operators' commands against real clusters of jars built here; writes evidence/operate.md
 operate-test: build
-	$(GO) test -tags cluster -timeout 60m -count 1 ./internal/cluster/...
+	$(GO) test -tags cluster -timeout 60m -count 1 ./internal/cluster/... ./internal/lab/cluster
 	$(GO) test -tags cluster -timeout 60m -count 1 -v ./internal/lab/operate -evidence "$(CURDIR)/evidence"
+
+## auto-cycles: automatic promotion through random cycles on a live cluster, judged from outside; writes evidence/auto-cycles.md (make auto-cycles CYCLES=200 SEED=8 MINUTES=60)
+auto-cycles: CYCLES ?= 200
+auto-cycles: SEED ?= 8
+auto-cycles: MINUTES ?= 60
+auto-cycles: build
+	$(GO) test -tags cluster -timeout 150m -count 1 -v -run RandomCycles ./internal/lab/operate -cycles $(CYCLES) -cycle-seed $(SEED) -cycle-minutes $(MINUTES) -cycle-evidence "$(CURDIR)/evidence"
 
 ## matrix: build and prove every release, mode and Scala version
 matrix: build

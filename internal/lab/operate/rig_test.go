@@ -82,6 +82,12 @@ func (r *rig) rows(code int, args ...string) []map[string]any {
 
 // start runs a cluster of the spec, which says how many nodes there are and who is an observer.
 func start(t *testing.T, spec cluster.Spec) *rig {
+	t.Helper()
+	return startFor(t, spec, limit)
+}
+
+// startFor is start for a test that takes another time.
+func startFor(t *testing.T, spec cluster.Spec, limit time.Duration) *rig {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	spec.Mode = release.KRaft

@@ -105,7 +105,8 @@ func (s Story) by(broker int32, kind observer.Change, f File) string {
 	return ByPerson
 }
 
-// begun gives the BEGIN line of an action that was under way at the time.
+// begun gives the BEGIN line of an action that was under way at the time, or that a kill had cut off
+// and nobody has dealt with since.
 func (s Story) begun(broker int32, kind observer.Change, at float64) *Line {
 	var found *Line
 	for i, l := range s.Audit {
@@ -113,6 +114,8 @@ func (s Story) begun(broker int32, kind observer.Change, at float64) *Line {
 			break
 		}
 		switch {
+		case l.Event == promoter.AuditFinished, l.Event == promoter.AuditOvertaken:
+			found = nil // of whatever was cut off
 		case l.Broker != broker:
 		case l.Event == promoter.AuditBegin:
 			found = nil
@@ -124,4 +127,15 @@ func (s Story) begun(broker int32, kind observer.Change, at float64) *Line {
 		}
 	}
 	return found
+}
+
+// busy tells whether the process that ran at the time was about an action of the kind with one of
+// the brokers.
+func (s Story) busy(kind observer.Change, at float64, brokers ...int32) bool {
+	return slices.ContainsFunc(brokers, func(b int32) bool {
+		begin := s.begun(b, kind, at)
+		return begin != nil && !slices.ContainsFunc(s.Audit, func(l Line) bool {
+			return l.Event == promoter.AuditStart && begin.At < l.At && l.At <= at
+		})
+	})
 }

@@ -101,11 +101,6 @@ func (s Story) barred(all []Change, broker int32, at float64) bool {
 	})
 }
 
-// acting tells whether an action of the kind was under way.
-func (s Story) acting(kind observer.Change, at float64) bool {
-	return slices.ContainsFunc(s.Settings.Observers, func(b int32) bool { return s.begun(b, kind, at) != nil })
-}
-
 func (s Story) promoted(all []Change) (check.Finding, []Took) {
 	t := tally{rule: PromotedInTime}
 	episodes := s.episodes(func(e history.Event) map[string]int32 { return s.asking(all, e) })
@@ -119,10 +114,14 @@ func (s Story) promoted(all []Change) (check.Finding, []Took) {
 }
 
 // asking gives the partitions that are under their minimum and have a fit observer, or one whose
-// promotion is under way.
+// promotion is under way. It counts from when the cluster knows who is gone: until a broker is fenced
+// it may be what answers for the lock.
 func (s Story) asking(all []Change, e history.Event) map[string]int32 {
 	out := map[string]int32{}
-	if !s.free(e.At) || s.acting(observer.Demote, e.At) {
+	if !s.free(e.At) || s.busy(observer.Demote, e.At, s.Settings.Observers...) {
+		return out
+	}
+	if slices.ContainsFunc(e.View.Brokers, func(b int32) bool { return s.gone(b, e.At) }) {
 		return out
 	}
 	some, marked := s.marks(e.At)
@@ -134,7 +133,7 @@ func (s Story) asking(all []Change, e history.Event) map[string]int32 {
 			if !slices.Contains(p.Replicas, b) || !s.lives(e, b) {
 				continue
 			}
-			if s.begun(b, observer.Promote, e.At) != nil || slices.Contains(marked, b) && s.fit(e, b, some) && !s.barred(all, b, e.At) {
+			if s.busy(observer.Promote, e.At, b) || slices.Contains(marked, b) && s.fit(e, b, some) && !s.barred(all, b, e.At) {
 				out[fmt.Sprintf("%s-%d", p.Topic, p.ID)] = b
 			}
 		}
@@ -144,15 +143,23 @@ func (s Story) asking(all []Change, e history.Event) map[string]int32 {
 
 // lives tells whether the broker was listed, and not taken down by the lab.
 func (s Story) lives(e history.Event, broker int32) bool {
-	return slices.Contains(e.View.Brokers, broker) && !s.during(s.Down, broker, e.At, s.Settings.Window)
+	return slices.Contains(e.View.Brokers, broker) && !s.down(broker, e.At)
 }
 
 // fit tells whether the broker has all of every partition that asks for it, as far as a sample can
-// show that.
+// show that. A leader that was elected while its watermark trailed cannot tell it as long as the
+// partition is under its minimum; its log end is no less.
 func (s Story) fit(e history.Event, broker int32, marked []int32) bool {
 	return !slices.ContainsFunc(e.View.Partitions, func(p history.Partition) bool {
+		if !slices.Contains(p.Replicas, broker) || !s.under(p, marked) {
+			return false
+		}
+		committed, known := p.HW, p.HW >= 0
+		if !known {
+			committed, known = p.LEO[p.Leader]
+		}
 		end, ok := p.LEO[broker]
-		return slices.Contains(p.Replicas, broker) && s.under(p, marked) && (!ok || p.HW < 0 || end < p.HW)
+		return !ok || !known || end < committed
 	})
 }
 
@@ -171,7 +178,7 @@ func (s Story) demoted(all []Change) (check.Finding, []Took) {
 // spare gives the brokers that auto has promoted and that are not needed.
 func (s Story) spare(all []Change, e history.Event) map[string]int32 {
 	out := map[string]int32{}
-	if !s.free(e.At) || s.acting(observer.Promote, e.At) {
+	if !s.free(e.At) || s.busy(observer.Promote, e.At, s.Settings.Observers...) {
 		return out
 	}
 	some, _ := s.marks(e.At)

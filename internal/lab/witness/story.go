@@ -36,6 +36,8 @@ type Settings struct {
 	Hold     float64 `json:"hold_ms"`
 	// Window is how old what an action was decided on may be, and how long metadata may be stale.
 	Window float64 `json:"window_ms"`
+	// Sample is how far apart two samples may be.
+	Sample float64 `json:"sample_ms"`
 	// Promote and Demote bound how long something may be due; Silent is what a broker or controller
 	// that answers nothing may add.
 	Promote float64 `json:"promote_bound_ms"`
@@ -75,9 +77,14 @@ type Span struct {
 	Frozen   bool
 }
 
-// during tells whether one of the node's spans, widened by after at its end, has the time.
-func (s Story) during(spans []Span, node int32, at, after float64) bool {
-	return slices.ContainsFunc(spans, func(d Span) bool { return d.Node == node && d.From <= at && at <= d.To+after })
+// gone tells whether the node was down at the time.
+func (s Story) gone(node int32, at float64) bool {
+	return slices.ContainsFunc(s.Down, func(d Span) bool { return d.Node == node && d.From <= at && at <= d.To })
+}
+
+// down tells whether the node was down at the time, or just back.
+func (s Story) down(node int32, at float64) bool {
+	return slices.ContainsFunc(s.Down, func(d Span) bool { return d.Node == node && d.From <= at && at <= d.To+s.Settings.Window })
 }
 
 // marks gives who was marked at a time: in any file, and in all of them.
@@ -109,8 +116,8 @@ func (s Story) marks(at float64) (some, all []int32) {
 	return some, all
 }
 
-// views gives the samples of the times from and to, both included, that are not by a node that has
-// just come back.
+// views gives the samples of the times from and to, both included, that are not by a node that was
+// frozen just before.
 func (s Story) views(from, to float64) []history.Event {
 	first, _ := slices.BinarySearchFunc(s.History, from, func(e history.Event, at float64) int {
 		if e.At < at {
@@ -123,11 +130,16 @@ func (s Story) views(from, to float64) []history.Event {
 		if e.At > to {
 			break
 		}
-		if e.View != nil && !s.during(s.Down, e.View.Via, e.View.From, s.Settings.Window) {
+		if e.View != nil && !s.thawed(e.View.Via, e.View.From) {
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// thawed tells whether the node was frozen so shortly before the time that what it knows may be old.
+func (s Story) thawed(node int32, at float64) bool {
+	return slices.ContainsFunc(s.Down, func(d Span) bool { return d.Frozen && d.Node == node && d.From <= at && at <= d.To+s.Settings.Window })
 }
 
 // syncs counts the members of the ISR that are listed as alive and not among the marked.

@@ -19,12 +19,13 @@ type teller struct {
 	leader int32
 	alive  []int32
 	end    map[int32]int64
+	hw     int64
 	now    float64
 }
 
 func tell() *teller {
-	t := &teller{isr: ids(1, 2), leader: 1, alive: ids(1, 2, 3, 4), end: map[int32]int64{3: 100, 4: 100}}
-	t.Settings = Settings{Observers: ids(3, 4), Nodes: ids(1, 101), MinISR: 2, Cooldown: 8000, Hold: 5000, Window: 3000, Promote: 5000, Demote: 9000, Silent: 8000}
+	t := &teller{isr: ids(1, 2), leader: 1, alive: ids(1, 2, 3, 4), end: map[int32]int64{1: 100, 3: 100, 4: 100}, hw: 100}
+	t.Settings = Settings{Observers: ids(3, 4), Nodes: ids(1, 101), MinISR: 2, Cooldown: 8000, Hold: 5000, Window: 3000, Sample: 1000, Promote: 5000, Demote: 9000, Silent: 8000}
 	t.Able = []Span{{From: 0, To: math.Inf(1)}}
 	return t
 }
@@ -34,7 +35,7 @@ func ids(ids ...int32) []int32 { return ids }
 // goes lets time go by with samples.
 func (t *teller) goes(ms float64) *teller {
 	for end := t.now + ms; t.now < end; t.now += 200 {
-		p := history.Partition{Topic: "t", Leader: t.leader, Replicas: ids(1, 2, 3, 4), ISR: t.isr, HW: 100, LEO: map[int32]int64{}}
+		p := history.Partition{Topic: "t", Leader: t.leader, Replicas: ids(1, 2, 3, 4), ISR: t.isr, HW: t.hw, LEO: map[int32]int64{}}
 		for b, end := range t.end {
 			p.LEO[b] = end
 		}
@@ -118,6 +119,14 @@ func TestEveryRuleIsBrokenByAStoryOfItsOwn(t *testing.T) {
 			tell().goes(4000).promotes(3, 4).goes(1000), []string{Reason}},
 		"a promotion long after the reason is gone": {
 			tell().is(1, 1).goes(1000).is(1, 1, 2).goes(4000).promotes(3, 4).goes(1000), []string{Reason}},
+		"a promotion because of what a node that was frozen still knows": {
+			func() *teller {
+				s := tell().is(1, 1).goes(2000)
+				s.Down = append(s.Down, Span{Node: 1, From: 0, To: 1500, Frozen: true})
+				return s.is(1, 1, 2).goes(3000).promotes(3, 4).goes(1000)
+			}(), []string{Reason}},
+		"a promotion right before the sample that shows the reason": {
+			tell().goes(4000).says(promoter.AuditBegin, observer.Promote, 3).file(101, 4).file(1, 4).is(1, 1).goes(400).says(promoter.AuditPromote, observer.Promote, 3).goes(400), nil},
 		"a promotion of one that lags": {
 			func() *teller { s := tell(); s.end[3] = 90; return s.is(1, 1).goes(3000).promotes(3, 4).goes(1000) }(), []string{Reason}},
 		"a demotion of a person's promotion": {
@@ -159,6 +168,14 @@ func TestEveryRuleIsBrokenByAStoryOfItsOwn(t *testing.T) {
 			tell().goes(1000).is(4, 4, 1, 2).goes(1000), []string{NoneLeads}},
 		"nobody is promoted": {
 			tell().goes(1000).is(1, 1).lives(1, 3, 4).goes(6000), []string{PromotedInTime}},
+		"nobody is promoted because the leader cannot tell its watermark": {
+			func() *teller { s := tell().goes(1000).is(1, 1).lives(1, 3, 4); s.hw = -1; return s.goes(6000) }(), []string{PromotedInTime}},
+		"nobody reaches the log end of a leader that cannot tell its watermark": {
+			func() *teller {
+				s := tell().goes(1000).is(1, 1).lives(1, 3, 4)
+				s.hw, s.end[1] = -1, 101
+				return s.goes(6000)
+			}(), nil},
 		"nobody fit is alive": {
 			tell().goes(1000).is(1, 1).lives(1).goes(20000), nil},
 		"one that freezes costs more time": {
@@ -173,6 +190,20 @@ func TestEveryRuleIsBrokenByAStoryOfItsOwn(t *testing.T) {
 				s.Down = append(s.Down, Span{Node: 2, From: 900, To: 30000, Frozen: true})
 				return s.goes(14000).promotes(3, 4).goes(1000)
 			}(), []string{PromotedInTime}},
+		"the cluster does not know yet who is gone": {
+			func() *teller {
+				s := tell().goes(1000).is(1, 1)
+				s.Down = append(s.Down, Span{Node: 2, From: 900, To: 30000})
+				return s.goes(8000)
+			}(), nil},
+		"it knows": {
+			func() *teller {
+				s := tell().goes(1000).is(1, 1)
+				s.Down = append(s.Down, Span{Node: 2, From: 900, To: 30000})
+				return s.goes(4000).lives(1, 3, 4).goes(6000)
+			}(), []string{PromotedInTime}},
+		"a promotion that was cut off counts for nothing when auto is there again": {
+			tell().goes(1000).is(1, 1).lives(1, 3, 4).says(promoter.AuditBegin, observer.Promote, 3).goes(1000).says(promoter.AuditStart, "", -1).goes(5600), []string{PromotedInTime}},
 		"nobody has the lock": {
 			func() *teller { s := tell().goes(1000).is(1, 1).lives(1, 3, 4); s.Able = nil; return s.goes(9000) }(), nil},
 		"he is not demoted": {

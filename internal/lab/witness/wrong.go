@@ -70,7 +70,9 @@ func (s Story) written(all []Change) check.Finding {
 	}
 	for _, l := range s.Audit {
 		kind := map[string]observer.Change{promoter.AuditPromote: observer.Promote, promoter.AuditDemote: observer.Demote}[l.Event]
-		if kind != "" && !slices.ContainsFunc(all, func(c Change) bool { return c.Broker == l.Broker && c.Kind == kind && c.To <= l.At && c.By != ByPerson }) {
+		if kind != "" && !slices.ContainsFunc(all, func(c Change) bool {
+			return c.Broker == l.Broker && c.Kind == kind && c.To <= l.At+s.Settings.Sample && c.By != ByPerson
+		}) {
 			t.add("%s of %d at %.0f ms: no file was changed", l.Event, l.Broker, l.At)
 		}
 	}
@@ -86,7 +88,7 @@ func (s Story) reason(all []Change) check.Finding {
 		}
 		t.looked++
 		marked, _ := s.marks(c.From - 0.05)
-		views := s.views(begin.At-s.Settings.Window, c.From)
+		views := s.views(begin.At-s.Settings.Window, c.From+s.Settings.Sample)
 		if !slices.ContainsFunc(views, func(e history.Event) bool {
 			return slices.ContainsFunc(e.View.Partitions, func(p history.Partition) bool {
 				return slices.Contains(p.Replicas, c.Broker) && s.under(p, marked) && !behind(p, c.Broker)
