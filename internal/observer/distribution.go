@@ -65,7 +65,7 @@ func (s View) JudgeDistribution(failed map[int32]error) Distribution {
 		switch {
 		case !bad:
 			d.Written = append(d.Written, n.ID)
-		case n.Broker && s.IsLive(n.ID):
+		case s.IsLive(n.ID):
 			d.Refusals = append(d.Refusals, Refusal{Rule: RuleUnknown, Reason: fmt.Sprintf("broker %d is alive and its file was not written: %v", n.ID, err), Do: "make the node reachable or stop its broker"})
 		default:
 			d.Pending = append(d.Pending, n.ID)

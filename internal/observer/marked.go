@@ -56,7 +56,8 @@ func (s View) Listed() ([]int32, []Refusal) {
 			Do: "make the controllers reachable, or correct the inventory"})
 	}
 	for _, n := range s.Nodes {
-		if n.Controller || !s.IsLive(n.ID) {
+		// A node that is both was compared as a controller, if it answered.
+		if n.Controller && n.Known || !s.IsLive(n.ID) {
 			continue
 		}
 		switch {
@@ -73,6 +74,12 @@ func (s View) Listed() ([]int32, []Refusal) {
 		if !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.ID == b }) {
 			refusals = append(refusals, Refusal{Rule: RuleNotInInventory, Reason: fmt.Sprintf("broker %d is alive and has no entry in the inventory", b),
 				Do: "add it, so that its file can be read and written"})
+		}
+	}
+	for _, voter := range s.Voters {
+		if !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.ID == voter && n.Controller }) {
+			refusals = append(refusals, Refusal{Rule: RuleNotInInventory, Reason: fmt.Sprintf("controller %d has a vote in the quorum and no entry in the inventory with the role controller", voter),
+				Do: "add it, so that its file can be read and written: a controller with another list elects whom the others take for an observer"})
 		}
 	}
 	if !known && len(refusals) == 0 {

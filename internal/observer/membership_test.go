@@ -154,6 +154,8 @@ func TestListsInForceAreCertainOnlyWhenTheNodesAgree(t *testing.T) {
 		"a minority of controllers is unknown":                         {[]observer.Node{node(101, true, true, 4), node(102, true, true, 4), node(103, true, false), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), nil},
 		"half of the controllers are unknown":                          {[]observer.Node{node(101, true, true, 4), node(102, true, false), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), []string{observer.RuleUnknown}},
 		"a live broker is not listed":                                  {[]observer.Node{node(101, true, true, 4), node(1, false, true, 4)}, ids(4), []string{observer.RuleNotInInventory}},
+		"a combined node is alive and unknown":                         {[]observer.Node{node(101, true, true, 4), node(102, true, true, 4), node(1, true, false), node(2, false, true, 4)}, ids(4), []string{observer.RuleUnknown}},
+		"a combined node is dead and unknown":                          {[]observer.Node{node(101, true, true, 4), node(102, true, true, 4), node(3, true, false), node(1, false, true, 4), node(2, false, true, 4)}, ids(4), nil},
 		"ZooKeeper: brokers only":                                      {[]observer.Node{node(1, false, true, 4), node(2, false, true, 4)}, ids(4), nil},
 	} {
 		s := cluster(ids(1, 2))
@@ -162,6 +164,23 @@ func TestListsInForceAreCertainOnlyWhenTheNodesAgree(t *testing.T) {
 		assert.Equal(t, c.ids, got, name)
 		assert.ElementsMatch(t, c.want, rules(refusals), name)
 	}
+}
+
+// The majority of the controllers in an inventory is none of the quorum where some are not in it.
+func TestEveryVoterOfTheQuorumHasAnEntry(t *testing.T) {
+	s := cluster(ids(1, 2))
+	s.Voters = ids(101, 102, 103)
+	s.Nodes = []observer.Node{{ID: 1, Broker: true, Known: true}, {ID: 2, Broker: true, Known: true}}
+	for _, voter := range s.Voters {
+		_, refusals := s.InForce()
+		assert.Contains(t, rules(refusals), observer.RuleNotInInventory, "%d is missing", voter)
+		s.Nodes = append(s.Nodes, observer.Node{ID: voter, Controller: true, Known: true})
+	}
+	_, refusals := s.InForce()
+	assert.Empty(t, refusals)
+	s.Nodes[4].Controller = false
+	_, refusals = s.Listed()
+	assert.Equal(t, []string{observer.RuleNotInInventory}, rules(refusals), "its role decides when its file is written")
 }
 
 func TestTopicsOfABrokerAreNamed(t *testing.T) {

@@ -36,6 +36,11 @@ func Decide(in Input) Observers {
 			v.Live = append(v.Live, b.ID)
 		}
 	}
+	if q := in.Snapshot.Quorum; q != nil {
+		for _, voter := range q.Voters {
+			v.Voters = append(v.Voters, voter.ID)
+		}
+	}
 	ids, refusals := v.InForce()
 	o := Observers{IDs: append([]int32{}, ids...), Source: "files", Certain: len(refusals) == 0, Doubts: []string{}}
 	for _, r := range refusals {

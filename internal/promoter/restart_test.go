@@ -3,6 +3,7 @@ package promoter
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,9 @@ func TestWhetherARestartNeedsAStandInIsDecidedByThePartitions(t *testing.T) {
 func TestTheRestartOfACombinedNodeKeepsTheControllersMajority(t *testing.T) {
 	v := view(t, operator(t, usual()))
 	v.Voters, v.Following = ids(1, 2, 3), ids(1, 2, 3)
+	for i := range v.Nodes {
+		v.Nodes[i].Controller = slices.Contains(v.Voters, v.Nodes[i].ID)
+	}
 	require.Empty(t, PlanRestart(v, 1, NoStandIn, false).Refusals)
 	v.Following = ids(1, 3)
 	require.ErrorContains(t, PlanRestart(v, 1, NoStandIn, false).Refuse(), "no-majority")
