@@ -251,3 +251,16 @@ func TestEachReplicaHasALine(t *testing.T) {
 	assert.Equal(t, overview.Replica{Partition: "t-0", Broker: 3, Eligible: true, InELR: true, Problem: "its broker is not alive"}, rows[2])
 	assert.Equal(t, overview.Replica{Partition: "t-0", Broker: 4, Alive: true, Observer: true, CaughtUp: cluster.Known(false), Lag: cluster.Known[int64](3), BehindMillis: cluster.Known[int64](1500), LogEnd: cluster.Known[int64](7)}, rows[3])
 }
+
+// Whatever is committed lies below the end of the leader's log: who has all of it lacks nothing.
+func TestALeaderThatCannotTellItsWatermarkVouchesForWhoHasAllOfItsLog(t *testing.T) {
+	p := part(1, 1, 2)
+	p.CommittedBelow = cluster.Known[int64](10)
+	p.Positions = []cluster.Position{{Broker: 1, LogEnd: cluster.Known[int64](11)}, {Broker: 2, LogEnd: cluster.Known[int64](10)}, {Broker: 3, LogEnd: cluster.Known[int64](9)}, {Broker: 4, Problem: "not answered"}}
+	rows := overview.Replicas(three(p), overview.Observers{IDs: []int32{4}})
+	var got []cluster.Value[bool]
+	for _, r := range rows {
+		got = append(got, r.CaughtUp)
+	}
+	assert.Equal(t, []cluster.Value[bool]{cluster.Known(true), cluster.Known(true), {}, {}}, got)
+}

@@ -61,6 +61,8 @@ func Replicas(s *cluster.Snapshot, o Observers) []Replica {
 				r.Eligible = !r.Observer
 				if hw, ok := p.HighWatermark.Get(); ok && pos.LogEnd.Known {
 					r.CaughtUp = cluster.Known(pos.LogEnd.V >= hw)
+				} else if all, ok := p.CommittedBelow.Get(); ok && pos.LogEnd.Known && pos.LogEnd.V >= all {
+					r.CaughtUp = cluster.Known(true) // short of it says nothing
 				}
 				r.behind(s, leader, pos)
 				out = append(out, r)
