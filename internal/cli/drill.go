@@ -22,8 +22,9 @@ delete the topic. The broker is promoted whole, as in an emergency; no other top
 moved and no records are sent.
 
 It is not begun, with exit code 5, while a partition has no leader or is under its minimum, or the
-observer lacks more than --max-lag-records. Between the steps the same is looked for: then, and when
-a step fails, the drill goes back at once and its exit code is 1.`,
+observer lacks more than --max-lag-records, or when it could not go back; --dry-run says so too.
+Between the steps the same is looked for: then, when a step fails, and when it is interrupted, the
+drill goes back at once and its exit code is 1.`,
 		Example: `  observer-patch drill 4 --dry-run --context prod
   observer-patch drill 4 --context prod`,
 		Args: oneArgument("one broker id"),
@@ -39,8 +40,8 @@ a step fails, the drill goes back at once and its exit code is 1.`,
 					return err
 				}
 				tell(env, planLines(promoter.PlanPromotion(v, broker))...)
-				if f.dryRun {
-					return nil
+				if _, err := o.BeforeDrill(ctx, promoter.Drill{Broker: broker, MaxLag: maxLag}); err != nil || f.dryRun {
+					return err
 				}
 				conn := o.Kafka.(*promoter.Connection)
 				if err := conn.Allowed(ctx, promoter.MayAlter); err != nil {

@@ -130,6 +130,8 @@ func CheckDrill(v observer.View, broker int32, positions *Positions, maxLag int6
 			refuse(observer.RuleUnknown, p.Error)
 		case p.Leader == observer.NoLeader:
 			refuse(observer.RuleNobody, "it has no leader")
+		case p.MinISR <= 0:
+			refuse(observer.RuleUnknown, "its min.insync.replicas is not known")
 		case p.UnderMinISR(ids):
 			refuse(observer.RuleMinISR, fmt.Sprintf("ISR %v, min.insync.replicas %d", p.ISR, p.EffectiveMinISR()))
 		}
@@ -148,39 +150,19 @@ func CheckDrill(v observer.View, broker int32, positions *Positions, maxLag int6
 }
 
 // Drill promotes the observer, has it lead a canary topic, and goes back. Between the steps it
-// looks for what would abort it, and goes back at once then. No records are sent.
+// looks for what would abort it, and goes back at once then, also when ctx ends. No records are sent.
 func (o *Operator) Drill(ctx context.Context, d Drill) (err error) {
-	v, err := o.View(ctx)
+	sync, err := o.BeforeDrill(ctx, d)
 	if err != nil {
 		return err
-	}
-	ids, refusals := v.InForce()
-	if len(refusals) == 0 && !slices.Contains(ids, d.Broker) {
-		refusals = append(refusals, observer.Refusal{Rule: observer.RuleUnknown, Reason: fmt.Sprintf("broker %d is no observer", d.Broker), Do: "name an observer"})
-	}
-	positions, err := o.Kafka.Positions(ctx, observed(v, ids), false)
-	if err != nil {
-		return err
-	}
-	refusals = append(refusals, CheckDrill(v, d.Broker, &positions, d.MaxLag)...)
-	var sync []int32
-	for _, b := range v.Live {
-		if !slices.Contains(ids, b) && len(sync) < 3 {
-			sync = append(sync, b)
-		}
-	}
-	if len(sync) < 2 {
-		refusals = append(refusals, observer.Refusal{Rule: observer.RuleNobody, Reason: "fewer than two live brokers are no observers"})
-	}
-	if len(refusals) > 0 {
-		return exit.With(exit.Refused, observer.Refused(refusals))
 	}
 	canary := append(slices.Clone(sync), d.Broker)
 	if err := d.Canary(ctx, canary); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Remove(context.WithoutCancel(ctx))) }()
-	if v, err = o.View(ctx); err != nil {
+	v, err := o.View(ctx)
+	if err != nil {
 		return err
 	}
 	if _, err := o.Promote(ctx, PlanPromotion(v, d.Broker), d.Limit); err != nil {
@@ -195,14 +177,47 @@ func (o *Operator) Drill(ctx context.Context, d Drill) (err error) {
 	return o.goBack(ctx, d)
 }
 
-// goBack demotes the broker again, if it is promoted.
-func (o *Operator) goBack(ctx context.Context, d Drill) error {
-	v, err := o.View(ctx)
+// BeforeDrill gives the brokers that share the canary with the observer, or an error with exit code 5
+// that says why the drill is not to be begun: what would abort it, and what is known already to stand
+// in the way of going back.
+func (o *Operator) BeforeDrill(ctx context.Context, d Drill) ([]int32, error) {
+	v, err := o.DemotionView(ctx, d.Broker)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if p := PlanDemotion(v, d.Broker, true); !p.Nothing {
+	ids, refusals := v.InForce()
+	if len(refusals) == 0 && !slices.Contains(ids, d.Broker) {
+		refusals = append(refusals, observer.Refusal{Rule: observer.RuleUnknown, Reason: fmt.Sprintf("broker %d is no observer", d.Broker), Do: "name an observer"})
+	}
+	positions, err := o.Kafka.Positions(ctx, observed(v, ids), false)
+	if err != nil {
+		return nil, err
+	}
+	refusals = append(refusals, CheckDrill(v, d.Broker, &positions, d.MaxLag)...)
+	var sync []int32
+	for _, b := range v.Live {
+		if !slices.Contains(ids, b) && len(sync) < 3 {
+			sync = append(sync, b)
+		}
+	}
+	if len(sync) < 2 {
+		refusals = append(refusals, observer.Refusal{Rule: observer.RuleNobody, Reason: "fewer than two live brokers are no observers"})
+	}
+	return sync, exit.With(exit.Refused, observer.Refused(refusals))
+}
+
+// goBack demotes the broker again, if it is promoted; whoever interrupts a drill wants that too.
+func (o *Operator) goBack(ctx context.Context, d Drill) error {
+	ctx = context.WithoutCancel(ctx)
+	v, err := o.View(ctx)
+	if err == nil {
+		if PlanDemotion(v, d.Broker, true).Nothing {
+			return nil
+		}
 		_, err = o.Failback(ctx, d.Broker, d.Limit)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w; broker %d may be promoted still: observer-patch failback %d", err, d.Broker, d.Broker)
 	}
 	return err
 }

@@ -70,6 +70,9 @@ func TestADrillIsNotBegunOnATroubledCluster(t *testing.T) {
 		"lag":               func(m *model) { m.at(m.parts[0], 4, 1, 99) },
 		"no quorum":         func(m *model) { m.majority = false },
 		"no observer":       func(m *model) { m.content[101] = nil },
+		// It could not go back.
+		"a topic is hidden":      func(m *model) { m.hidden = []observer.Partition{{Topic: "secret", ID: 7}} },
+		"a minimum is not known": func(m *model) { m.parts[0].MinISR = 0 },
 	} {
 		m, gone := usual(), 0
 		trouble(m)
@@ -79,6 +82,36 @@ func TestADrillIsNotBegunOnATroubledCluster(t *testing.T) {
 		require.Empty(t, m.events, name)
 		require.Zero(t, gone, name)
 	}
+}
+
+func TestADrillThatIsInterruptedGoesBack(t *testing.T) {
+	m, gone := usual(), 0
+	o := operator(t, m)
+	ctx, cancel := context.WithCancel(t.Context())
+	m.before = func(e string) error {
+		if e == "reorder observer-patch-drill-0 [4 1 2 3]" {
+			cancel()
+		}
+		return nil
+	}
+	err := o.Drill(ctx, drill(m, &gone))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, ids(4), m.marked(), "an observer again")
+	require.Equal(t, 1, gone)
+}
+
+func TestADrillThatCannotGoBackSaysWhoStaysPromoted(t *testing.T) {
+	m, gone := usual(), 0
+	o := operator(t, m)
+	m.before = func(e string) error {
+		if e == "reorder observer-patch-drill-0 [1 2 3 4]" {
+			m.kill(2, 3)
+		}
+		return nil
+	}
+	err := o.Drill(t.Context(), drill(m, &gone))
+	require.ErrorContains(t, err, "broker 4 may be promoted still: observer-patch failback 4")
+	require.Empty(t, m.marked())
 }
 
 func TestADrillThatMeetsTroubleGoesBackAtOnce(t *testing.T) {
