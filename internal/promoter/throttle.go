@@ -66,22 +66,18 @@ func (c *Connection) SetThrottle(ctx context.Context, t Throttle) error {
 	})
 }
 
-// ClearThrottle removes what SetThrottle has set; a topic that is gone meanwhile has none.
+// ClearThrottle removes what SetThrottle has set.
 func (c *Connection) ClearThrottle(ctx context.Context, t Throttle) error {
-	err := c.alter(ctx, t, func(kind kmsg.ConfigResourceType, _ string) map[string]*string {
+	return c.alter(ctx, t, func(kind kmsg.ConfigResourceType, _ string) map[string]*string {
 		if kind == kmsg.ConfigResourceTypeBroker {
 			return map[string]*string{leaderRate: nil, followerRate: nil}
 		}
 		return map[string]*string{leaderReplicas: nil, followerReplicas: nil}
 	})
-	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return nil
-	}
-	return err
 }
 
-// alter changes settings of the throttle's brokers and topics; nil deletes one. It needs
-// ALTER_CONFIGS on the cluster and on the topics.
+// alter changes settings of the throttle's brokers and topics; nil deletes one. A topic that is gone
+// meanwhile has none. It needs ALTER_CONFIGS on the cluster and on the topics.
 func (c *Connection) alter(ctx context.Context, t Throttle, settings func(kmsg.ConfigResourceType, string) map[string]*string) error {
 	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
 	add := func(kind kmsg.ConfigResourceType, name string) {
@@ -109,7 +105,7 @@ func (c *Connection) alter(ctx context.Context, t Throttle, settings func(kmsg.C
 	}
 	var errs []error
 	for _, res := range r.(*kmsg.IncrementalAlterConfigsResponse).Resources {
-		if err := kerr.ErrorForCode(res.ErrorCode); err != nil {
+		if err := kerr.ErrorForCode(res.ErrorCode); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
 			if res.ErrorMessage != nil {
 				err = fmt.Errorf("%w: %s", err, *res.ErrorMessage)
 			}
