@@ -269,6 +269,8 @@ func (o *Operator) untilCopied(ctx context.Context, m Move, to func(placement.Ch
 			p, ok := find(v, c.Topic, c.ID)
 			switch {
 			case !ok:
+			case p.Error != "": // also where it is not known whether it is being reassigned
+				out = append(out, p.String()+": "+p.Error)
 			case len(p.Adding)+len(p.Removing) > 0 || !slices.Equal(p.Replicas, to(c)) && !slices.Equal(p.Replicas, c.To):
 				out = append(out, fmt.Sprintf("%s: replicas %v, adding %v, removing %v", p, p.Replicas, p.Adding, p.Removing))
 			case len(c.Copying) > 0:

@@ -117,6 +117,20 @@ func TestTheOldObserverGoesWhenTheNewOneLacksNothing(t *testing.T) {
 	require.Nil(t, left)
 }
 
+// A sync replica is being added; for a moment the cluster does not say what it reassigns.
+func TestAMoveIsNotDoneWhileItIsNotKnownWhatIsReassigned(t *testing.T) {
+	m := &mover{model: newModel(ids(1, 2, 3), nil, part("t", 1, ids(1, 2), ids(1, 2))), copy: true}
+	changes := []placement.Change{{Topic: "t", From: ids(1, 2), To: ids(1, 2, 3), Added: ids(3)}}
+	o := operator(t, m.model)
+	m.parts[0].Error = "whether a reassignment is running is not known"
+	err := o.BeginMove(t.Context(), m, changes, nil, 1000, time.Second)
+	require.ErrorContains(t, err, "t-0: whether a reassignment is running is not known")
+	require.True(t, m.throttled)
+	m.parts[0].Error = ""
+	require.NoError(t, o.FinishMove(t.Context(), m, time.Second))
+	require.False(t, m.throttled)
+}
+
 func TestAMoveThatWasKilledAnywhereLeavesNoThrottle(t *testing.T) {
 	for _, where := range []string{"throttled", "reassigned", "clear"} {
 		changes, m := replaced()
