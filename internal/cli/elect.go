@@ -39,7 +39,7 @@ first of their assignment leads. Exit code 1 when a partition is leaderless afte
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.with(cmd.Context(), env, func(o *promoter.Operator) error {
-				return f.electPreferred(cmd, env, o, chosen(topics, partitions), home)
+				return f.electPreferred(cmd, env, o, topics, partitions, home)
 			})
 		},
 	}
@@ -67,8 +67,8 @@ type elected struct {
 	Refusals  []observer.Refusal    `json:"refusals"`
 }
 
-func (f *operating) electPreferred(cmd *cobra.Command, env *Env, o *promoter.Operator, want func(observer.Partition) bool, home bool) error {
-	ctx := cmd.Context()
+func (f *operating) electPreferred(cmd *cobra.Command, env *Env, o *promoter.Operator, topics, partitions []string, home bool) error {
+	ctx, want := cmd.Context(), chosen(topics, partitions)
 	v, err := o.View(ctx)
 	if err != nil {
 		return err
@@ -77,11 +77,17 @@ func (f *operating) electPreferred(cmd *cobra.Command, env *Env, o *promoter.Ope
 	if len(refusals) > 0 {
 		return exit.With(exit.Refused, observer.Refused(refusals))
 	}
+	if err := shown(topics, partitions, v.Partitions); err != nil {
+		return err
+	}
 	var rows []elected
 	var parts []observer.Partition
 	for _, p := range v.Partitions {
+		if p.Error != "" && want(p) {
+			return exit.With(exit.Refused, fmt.Errorf("%s: its state is not known: %s", p, p.Error))
+		}
 		first := len(p.Replicas) > 0 && p.Leader != p.Replicas[0] && !isIn(p.Replicas[0], p.Observers(ids)) && isIn(p.Replicas[0], p.ISR) && v.IsLive(p.Replicas[0])
-		if p.Error == "" && want(p) && (p.Leader == observer.NoLeader || home && first) {
+		if want(p) && (p.Leader == observer.NoLeader || home && first) {
 			parts = append(parts, p)
 			rows = append(rows, elected{Partition: p.String(), Kind: observer.Preferred, Leader: p.Leader, Replicas: p.Replicas, Outcome: "dry run"})
 			tell(env, fmt.Sprintf("preferred election of %s: leader %d, replicas %v, ISR %v", p, p.Leader, p.Replicas, p.ISR))
@@ -134,7 +140,7 @@ Do not restart brokers meanwhile.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.with(cmd.Context(), env, func(o *promoter.Operator) error {
-				return f.electUnclean(cmd, env, o, chosen(topics, partitions), accept)
+				return f.electUnclean(cmd, env, o, topics, partitions, accept)
 			})
 		},
 	}
@@ -144,9 +150,16 @@ Do not restart brokers meanwhile.`,
 	return cmd
 }
 
-func (f *operating) electUnclean(cmd *cobra.Command, env *Env, o *promoter.Operator, want func(observer.Partition) bool, accept bool) error {
+func (f *operating) electUnclean(cmd *cobra.Command, env *Env, o *promoter.Operator, topics, partitions []string, accept bool) error {
 	ctx := cmd.Context()
-	b, err := o.Ballot(ctx, want, accept)
+	v, err := o.Kafka.Look(ctx)
+	if err != nil {
+		return err
+	}
+	if err := shown(topics, partitions, v.Partitions); err != nil {
+		return err
+	}
+	b, err := o.Ballot(ctx, chosen(topics, partitions), accept)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,6 +144,23 @@ func listed(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names, ", ")
+}
+
+// shown fails when --topic or --partition names what the cluster does not show: doing nothing about
+// it is not what was asked for.
+func shown(topics, partitions []string, all []observer.Partition) error {
+	var errs []error
+	for _, t := range topics {
+		if !slices.ContainsFunc(all, func(p observer.Partition) bool { return p.Topic == t }) {
+			errs = append(errs, fmt.Errorf("--topic %s: the cluster shows no such topic: it is misspelt or deleted, or DESCRIBE on it is not granted", t))
+		}
+	}
+	for _, name := range partitions {
+		if !slices.ContainsFunc(all, func(p observer.Partition) bool { return p.String() == name }) {
+			errs = append(errs, fmt.Errorf("--partition %s: the cluster shows no such partition (TOPIC-NUMBER): it is misspelt or deleted, or DESCRIBE on its topic is not granted", name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // chosen gives the test for the partitions that --topic and --partition choose; none given is all.

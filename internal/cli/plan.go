@@ -132,6 +132,18 @@ func (f *planFlags) run(ctx context.Context, env *Env) error {
 	return f.with(ctx, env, func(o *promoter.Operator) error {
 		conn := o.Kafka.(*promoter.Connection)
 		if f.finish {
+			m, err := o.Store.Move()
+			if err != nil {
+				return err
+			}
+			if m == nil {
+				tell(env, "no move is under way")
+				return nil
+			}
+			tell(env, m.String())
+			if f.dryRun {
+				return nil
+			}
 			return change(o, func() error { return o.FinishMove(ctx, conn, f.timeout) })
 		}
 		v, err := o.View(ctx)
@@ -157,6 +169,11 @@ func (f *planFlags) compare(ctx context.Context, env *Env, o *promoter.Operator,
 	rows := []planned{}
 	var changes []placement.Change
 	var moved []observer.Partition
+	for _, l := range layouts {
+		if !slices.ContainsFunc(v.Partitions, func(p observer.Partition) bool { ok, _ := path.Match(l.pattern, p.Topic); return ok }) {
+			return fmt.Errorf("--placement %s: no topic matches that the cluster shows, so nothing was compared: it is misspelt, or DESCRIBE on the topic is not granted", l.pattern)
+		}
+	}
 	for _, w := range v.Crowded(ids) {
 		tell(env, "warning: "+w)
 	}
