@@ -296,6 +296,27 @@ func TestWhatIsPendingIsNotWrittenOverAPersonsChange(t *testing.T) {
 	require.Equal(t, ids(4), observer.ParseFile(m.content[3]).IDs)
 }
 
+// The nodes that would tell of the person's change cannot be reached when the pending one returns.
+func TestWhatIsPendingIsNotWrittenWhereNobodyTellsWhetherItIsWanted(t *testing.T) {
+	m := usual()
+	o := operator(t, m)
+	m.kill(3)
+	m.down[3] = true
+	_, err := o.Promote(t.Context(), PlanPromotion(view(t, o), 4), time.Minute)
+	require.NoError(t, err)
+	m.byAPerson(ids(4))
+	for _, n := range m.nodes {
+		m.down[n.ID] = n.ID != 3
+	}
+	left, err := o.Finish(t.Context())
+	require.ErrorContains(t, err, "node 3: whether the pending list [] is still wanted is not known")
+	require.Equal(t, ids(3), left.Nodes)
+	require.Equal(t, ids(4), observer.ParseFile(m.content[3]).IDs)
+	clear(m.down)
+	_, err = o.Finish(t.Context())
+	require.ErrorIs(t, err, ErrOvertaken)
+}
+
 // A run is killed after any number of files: the next one knows, and finishes it.
 func TestADistributionThatWasCutOffIsFinished(t *testing.T) {
 	for n := range 7 {

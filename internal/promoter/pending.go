@@ -70,13 +70,19 @@ func (o *Operator) Finish(ctx context.Context) (*Pending, error) {
 	if !p.Complete {
 		return o.resume(ctx, v, p)
 	}
+	wanted := false
+	controllers := slices.ContainsFunc(v.Nodes, func(n observer.Node) bool { return n.Controller })
 	for _, n := range v.Nodes {
-		if n.Known && !slices.Contains(p.Nodes, n.ID) && (n.Controller || v.IsLive(n.ID)) && !slices.Equal(observer.With(n.IDs), observer.With(p.List)) {
+		if !n.Known || slices.Contains(p.Nodes, n.ID) || !n.Controller && !v.IsLive(n.ID) {
+			continue
+		}
+		if !slices.Equal(observer.With(n.IDs), observer.With(p.List)) {
 			if err := o.Store.drop(pendingFile); err != nil {
 				return p, err
 			}
 			return nil, fmt.Errorf("pending list %v: node %d has %v: %w", p.List, n.ID, n.IDs, ErrOvertaken)
 		}
+		wanted = wanted || n.Controller || !controllers
 	}
 	var errs []error
 	for _, node := range slices.Clone(p.Nodes) {
@@ -91,6 +97,9 @@ func (o *Operator) Finish(ctx context.Context) (*Pending, error) {
 			continue
 		case slices.Equal(observer.With(v.Nodes[i].IDs), observer.With(p.List)):
 			p.Nodes = observer.Without(p.Nodes, node)
+			continue
+		case !wanted:
+			errs = append(errs, fmt.Errorf("node %d: whether the pending list %v is still wanted is not known, since no controller that has it can be asked", node, p.List))
 			continue
 		}
 		if _, err := o.Files.Write(ctx, node, observer.RenderFile(p.List, o.Strict)); err != nil {
