@@ -112,7 +112,7 @@ func (f *operating) changeMembership(ctx context.Context, env *Env, arg string,
 				return print("done", nil)
 			case exit.Code(err) == exit.Refused:
 				return print("refused", err)
-			case r.Took > 0:
+			case r.Distributed():
 				return print("done, not complete", err)
 			}
 			return print("failed", err)

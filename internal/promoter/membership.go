@@ -22,6 +22,11 @@ type Result struct {
 	Leaderless []string `json:"leaderless,omitempty"`
 }
 
+// Distributed tells whether the new list is in force, whatever did not follow it.
+func (r Result) Distributed() bool {
+	return len(r.Distribution.Written) > 0 && r.Distribution.Done()
+}
+
 // Refuse gives the plan's refusals as an error with exit code 5, nil when there is none.
 func (p Plan) Refuse() error {
 	return exit.With(exit.Refused, observer.Refused(p.Refusals))
@@ -58,8 +63,9 @@ func (o *Operator) promote(ctx context.Context, p Plan, limit time.Duration, fir
 	if r.Distribution, err = o.distribute(ctx, v, p.Change, p.Before, p.After); err != nil {
 		return r, err
 	}
+	r.Took = o.Now().Sub(began)
 	if err := o.electPreferred(ctx, p.Broker, v, limit); err != nil {
-		return r, err
+		return r, fmt.Errorf("broker %d is promoted: %w", p.Broker, err)
 	}
 	v, err = o.until(ctx, limit, fmt.Sprintf("broker %d is in every ISR", p.Broker), func(v observer.View) []string {
 		return missingFromISR(v, p.Broker, p.Await)
@@ -123,10 +129,10 @@ func (o *Operator) Demote(ctx context.Context, p Plan, limit time.Duration) (Res
 	}
 	now := PlanDemotion(v, p.Broker, false)
 	if err := now.Refuse(); err != nil {
-		return r, err
+		return r, moved(p, err)
 	}
 	if !slices.Equal(now.Before, p.Before) {
-		return r, listChanged(p, now.Before)
+		return r, moved(p, listChanged(p, now.Before))
 	}
 	if o.Fence != nil {
 		if err := o.Fence(ctx); err != nil {
@@ -136,8 +142,9 @@ func (o *Operator) Demote(ctx context.Context, p Plan, limit time.Duration) (Res
 	if r.Distribution, err = o.distribute(ctx, v, p.Change, p.Before, p.After); err != nil {
 		return r, err
 	}
+	r.Took = o.Now().Sub(began)
 	if err := o.disown(p.Broker); err != nil {
-		return r, err
+		return r, fmt.Errorf("broker %d is demoted: %w", p.Broker, err)
 	}
 	_, err = o.until(ctx, limit, fmt.Sprintf("broker %d is in no ISR", p.Broker), func(v observer.View) []string {
 		var out []string
@@ -186,6 +193,14 @@ func (o *Operator) begin(ctx context.Context, p Plan) (observer.View, error) {
 		return v, listChanged(p, ids)
 	}
 	return v, nil
+}
+
+// moved says, beside an error, what a demotion that stops before its first file has changed already.
+func moved(p Plan, err error) error {
+	if len(p.Moves) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; the list is as it was, but broker %d leads %d partitions less and stands last in their assignments, the first is %s", err, p.Broker, len(p.Moves), p.Moves[0])
 }
 
 // listChanged refuses a plan that was made from another list: done now, it would take back what

@@ -154,7 +154,27 @@ func TestTheHardChecksAreMadeAgainRightBeforeTheFirstFile(t *testing.T) {
 	_, err := o.Demote(t.Context(), p, time.Minute)
 	require.Equal(t, exit.Refused, exit.Code(err))
 	require.ErrorContains(t, err, observer.RuleMinISR)
+	require.ErrorContains(t, err, "broker 4 leads 1 partitions less and stands last in their assignments, the first is t-0")
 	require.Empty(t, m.marked())
+}
+
+// What fails after the files are written has not failed as a whole.
+func TestAPromotionWhoseElectionFailsIsSaidToBeDone(t *testing.T) {
+	m := usual()
+	m.kill(1, 2, 3)
+	o := operator(t, m)
+	p := PlanPromotion(view(t, o), 4)
+	m.before = func(e string) error {
+		if strings.HasPrefix(e, "elect") {
+			return errDown
+		}
+		return nil
+	}
+	r, err := o.Promote(t.Context(), p, time.Minute)
+	require.ErrorIs(t, err, errDown)
+	require.ErrorContains(t, err, "broker 4 is promoted")
+	require.Empty(t, m.marked())
+	require.True(t, r.Distributed(), "by which the command knows that it is done, not complete")
 }
 
 func TestAPlanIsNotDoneOnAListThatHasChanged(t *testing.T) {

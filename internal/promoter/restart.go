@@ -70,7 +70,7 @@ func (o *Operator) Restart(ctx context.Context, p RestartPlan, r Restart) error 
 		return o.restart(ctx, n, r)
 	}
 	promoted, err := o.promote(ctx, *p.Promotion, r.Limit, func() error { return o.Store.save(restartFile, n) })
-	if err != nil && (len(promoted.Distribution.Written) == 0 || !promoted.Distribution.Done()) {
+	if err != nil && !promoted.Distributed() {
 		pending, unread := o.Store.Pending()
 		if unread == nil && (pending == nil || pending.Complete) {
 			return errors.Join(err, o.Store.drop(restartFile)) // nothing was promoted, or it was taken back
