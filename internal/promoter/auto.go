@@ -80,6 +80,13 @@ func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
 	}
 	if err != nil {
 		a.Metrics.scanned(a.Operator.Now(), false)
+		if len(state.Checked) > 0 {
+			// What was not seen between two checks may have been anything.
+			clear(state.Checked)
+			if err := a.store(state); err != nil {
+				return 0, err
+			}
+		}
 		return a.Every, a.skip(Skip{Broker: -1, Rule: observer.RuleUnknown, Reason: err.Error()})
 	}
 	a.Metrics.scanned(scan.At, true)

@@ -99,6 +99,32 @@ func TestWithoutTheAuditLogNothingIsDone(t *testing.T) {
 	require.Empty(t, m.events, "and nothing was done")
 }
 
+// Two checks with a time between them of which nothing is known are not two checks in a row.
+func TestAClusterThatDidNotAnswerBreaksTheRowOfChecks(t *testing.T) {
+	m := fallen()
+	a, _ := auto(t, m)
+	_, err := a.Scan(t.Context())
+	require.NoError(t, err)
+	m.start(2, 3)
+	_, err = a.Scan(t.Context())
+	require.NoError(t, err)
+	s, err := a.load()
+	require.NoError(t, err)
+	require.Len(t, s.Checked, 1)
+	m.silent = errDown
+	m.now = m.now.Add(10 * time.Minute)
+	_, err = a.Scan(t.Context())
+	require.NoError(t, err)
+	m.silent = nil
+	_, err = a.Scan(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, m.marked(), "this was the first check")
+	m.now = m.now.Add(5 * time.Second)
+	_, err = a.Scan(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, ids(4), m.marked())
+}
+
 // fences are the answers of the lock, one after the other.
 type fences []error
 

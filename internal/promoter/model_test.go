@@ -43,8 +43,9 @@ type model struct {
 	events []string
 	// before is called before each event with its name.
 	before func(event string) error
-	// looked is called after each look at the cluster.
+	// looked is called after each look at the cluster; silent is why it does not answer.
 	looked func()
+	silent error
 }
 
 // newModel has controllers 101 to 103, the live brokers, and the marked ids in every file.
@@ -142,6 +143,9 @@ func (m *model) elect(p *observer.Partition, unclean bool) bool {
 func (m *model) Look(ctx context.Context) (observer.View, error) {
 	if ctx.Err() != nil {
 		return observer.View{}, ctx.Err()
+	}
+	if m.silent != nil {
+		return observer.View{}, m.silent
 	}
 	m.now = m.now.Add(m.step)
 	m.settle()
