@@ -163,6 +163,23 @@ func TestAWriteOfAConfigMapIsOverWhenTheNodeHasReadIt(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The node has not read it in time, and would later.
+func TestAWriteOfAConfigMapThatIsGivenUpIsPutBack(t *testing.T) {
+	m := kubernetes(t)
+	late := open(t, m.mount(t, 1, "4\n"))
+	before, err := late.Read(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	undo, err := late.Write(ctx, []byte("5\n"), before)
+	require.ErrorContains(t, err, "has not read it in time")
+	require.Contains(t, m.object(t), `"observer.ids":"5\n"`)
+	require.Equal(t, "5\n", string(undo.Wrote), "or nobody would put it back")
+	require.NoError(t, late.Rollback(t.Context(), undo))
+	require.Contains(t, m.object(t), `"observer.ids":"4\n"`)
+	require.NoError(t, late.Rollback(t.Context(), undo), "it is back already")
+}
+
 func TestASubPathMountIsFoundOut(t *testing.T) {
 	m := kubernetes(t)
 	n := m.mount(t, 1, "4\n")

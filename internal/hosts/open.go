@@ -38,6 +38,7 @@ func Open(ctx context.Context, n Node, o Options) (*Transport, error) {
 	case ConfigMap:
 		m := configMap{node: n, run: runProgram}
 		t.waits, t.read = true, m.mounted
+		t.kept = func(ctx context.Context) (File, error) { _, f, err := m.get(ctx); return f, err }
 		t.write = func(ctx context.Context, content []byte, expect File) error {
 			if err := m.write(ctx, content, expect); err != nil {
 				return err

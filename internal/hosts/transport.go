@@ -17,8 +17,10 @@ type Transport struct {
 	options Options
 	read    func(context.Context) (File, error)
 	write   func(ctx context.Context, content []byte, expect File) error
-	// waits is set when a write is over only when the node has read what it says.
+	// waits is set when a write is over only when the node has read what it says; kept then reads
+	// what is written, which reaches the node later. Elsewhere kept is nil: it is what read reads.
 	waits bool
+	kept  func(context.Context) (File, error)
 	// jars and close may be nil.
 	jars  func(context.Context) (map[string]string, error)
 	close func() error
@@ -53,7 +55,7 @@ func (t *Transport) Write(ctx context.Context, content []byte, expect File) (Und
 			// The connection may have broken after the replacement, or the time be over.
 			look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 			defer cancel()
-			if now, rerr := t.read(look); rerr != nil || now.Exists && bytes.Equal(now.Content, content) {
+			if now, rerr := t.written(look); rerr != nil || now.Exists && bytes.Equal(now.Content, content) {
 				u.Wrote = content
 			}
 		}
@@ -69,6 +71,14 @@ func (t *Transport) Write(ctx context.Context, content []byte, expect File) (Und
 	return u, nil
 }
 
+// written gives what a write would replace.
+func (t *Transport) written(ctx context.Context) (File, error) {
+	if t.kept != nil {
+		return t.kept(ctx)
+	}
+	return t.read(ctx)
+}
+
 // Rollback puts back what a Write replaced. It refuses with ErrChanged when the file is not what
 // that Write left nor what was there before; an Undo whose Wrote is nil is done already. A file that was not there becomes
 // an empty one: a node that saw a list would hold on to it if the file went away.
@@ -76,9 +86,9 @@ func (t *Transport) Rollback(ctx context.Context, u Undo) error {
 	if u.Wrote == nil {
 		return nil
 	}
-	now, err := t.Read(ctx)
+	now, err := t.written(ctx)
 	if err != nil {
-		return err
+		return t.failed("read", err)
 	}
 	if now.Exists == u.Before.Exists && bytes.Equal(now.Content, u.Before.Content) {
 		return nil
