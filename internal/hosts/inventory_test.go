@@ -86,3 +86,14 @@ func TestOddFilesAreFound(t *testing.T) {
 	assert.Contains(t, found[1].Text, "it says [5], most nodes say [4]")
 	assert.Empty(t, hosts.Findings([]hosts.Seen{seen(1, "4", 0o644), seen(2, " 4 # same\n", 0o640)}))
 }
+
+func FuzzAnInventoryIsReadOrRefused(f *testing.F) {
+	f.Add([]byte("nodes: !tag 0"))
+	f.Add([]byte("cluster: a\ndefaults: {roles: [broker], transport: {kind: ssh, forced: true}}\nnodes: [{id: 1, address: k}]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		inv, err := hosts.ParseInventory(text)
+		if (err == nil) != (inv != nil) {
+			t.Fatalf("%q: inventory %v, error %v", text, inv, err)
+		}
+	})
+}

@@ -49,8 +49,8 @@ func ReadInventory(name string) (*Inventory, error) {
 // ParseInventory reads an inventory: nodes, and defaults for whatever a node does not say itself.
 // Every mistake in it is named.
 func ParseInventory(text []byte) (*Inventory, error) {
-	var f inventoryFile
-	if err := yaml.UnmarshalWithOptions(text, &f, yaml.Strict()); err != nil {
+	f, err := decodeInventory(text)
+	if err != nil {
 		return nil, err
 	}
 	inv := &Inventory{Cluster: f.Cluster, Nodes: f.Nodes}
@@ -78,6 +78,18 @@ func ParseInventory(text []byte) (*Inventory, error) {
 	}
 	slices.SortFunc(inv.Nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
 	return inv, nil
+}
+
+// decodeInventory reads the YAML. The decoder panics on some texts, such as a scalar with a tag of
+// its own where a list is expected (goccy/go-yaml 1.19.2).
+func decodeInventory(text []byte) (f inventoryFile, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("expected an inventory in YAML, found what cannot be read: %v", r)
+		}
+	}()
+	err = yaml.UnmarshalWithOptions(text, &f, yaml.Strict())
+	return f, err
 }
 
 func (n *Node) fill(d Node) {
