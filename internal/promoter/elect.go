@@ -316,5 +316,11 @@ func (o *Operator) ElectPreferred(ctx context.Context, parts []observer.Partitio
 		}
 		return left
 	})
-	return after, errors.Join(append(errs, err)...)
+	errs = append(errs, err)
+	for _, p := range parts {
+		if after[p.String()] == observer.NoLeader && !refused[p.String()] && err == nil {
+			errs = append(errs, fmt.Errorf("who leads %s is not known: the cluster shows it no more", p))
+		}
+	}
+	return after, errors.Join(errs...)
 }

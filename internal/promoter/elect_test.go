@@ -67,6 +67,16 @@ func TestALiveMemberOfTheISRIsElectedWithoutLoss(t *testing.T) {
 	require.Contains(t, b.Votes[0].Outcome, "led by 1")
 }
 
+func TestAPartitionThatIsGoneAfterItsElectionIsNotCalledLed(t *testing.T) {
+	m := usual()
+	o := operator(t, m)
+	parts := m.parts
+	m.before = func(string) error { m.parts = m.parts[:1]; return nil }
+	after, err := o.ElectPreferred(t.Context(), parts, time.Second)
+	require.ErrorContains(t, err, "who leads u-0 is not known")
+	require.Equal(t, int32(1), after["t-0"])
+}
+
 func TestAStaleReplicaThatIsAliveAlreadyIsPutBehind(t *testing.T) {
 	m := rescue()
 	m.start(2)
