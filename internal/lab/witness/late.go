@@ -102,15 +102,20 @@ func (s Story) barred(all []Change, broker int32, at float64) bool {
 }
 
 func (s Story) promoted(all []Change) (check.Finding, []Took) {
-	t := tally{rule: PromotedInTime}
 	episodes := s.episodes(func(e history.Event) map[string]int32 { return s.asking(all, e) })
+	return s.inTime(PromotedInTime, episodes, s.Settings.Promote, func(e episode) string { return fmt.Sprintf("%s: broker %d was fit", e.key, e.broker) }),
+		s.took(episodes, promoter.AuditPromote, s.Settings.Promote)
+}
+
+// inTime asks that no episode lasted longer than its bound; say names one.
+func (s Story) inTime(rule string, episodes []episode, usual float64, say func(episode) string) check.Finding {
+	t := tally{rule: rule, looked: len(episodes)}
 	for _, e := range episodes {
-		t.looked++
-		if bound := s.bound(s.Settings.Promote, e); e.to-e.from > bound {
-			t.add("%s from %.0f ms on for %.1f s, broker %d was fit, the bound is %.1f s", e.key, e.from, (e.to-e.from)/1000, e.broker, bound/1000)
+		if bound := s.bound(usual, e); e.to-e.from > bound {
+			t.add("%s from %.0f ms on for %.1f s, the bound is %.1f s", say(e), e.from, (e.to-e.from)/1000, bound/1000)
 		}
 	}
-	return t.finding("times in which one was due"), s.took(episodes, promoter.AuditPromote, s.Settings.Promote)
+	return t.finding("times in which one was due")
 }
 
 // asking gives the partitions that are under their minimum and have a fit observer, or one whose
@@ -164,15 +169,9 @@ func (s Story) fit(e history.Event, broker int32, marked []int32) bool {
 }
 
 func (s Story) demoted(all []Change) (check.Finding, []Took) {
-	t := tally{rule: DemotedInTime}
 	episodes := s.episodes(func(e history.Event) map[string]int32 { return s.spare(all, e) })
-	for _, e := range episodes {
-		t.looked++
-		if bound := s.bound(s.Settings.Demote, e); e.to-e.from > bound {
-			t.add("broker %d could be spared from %.0f ms on for %.1f s, the bound is %.1f s", e.broker, e.from, (e.to-e.from)/1000, bound/1000)
-		}
-	}
-	return t.finding("times in which one was due"), s.took(episodes, promoter.AuditDemote, s.Settings.Demote)
+	return s.inTime(DemotedInTime, episodes, s.Settings.Demote, func(e episode) string { return fmt.Sprintf("broker %d could be spared", e.broker) }),
+		s.took(episodes, promoter.AuditDemote, s.Settings.Demote)
 }
 
 // spare gives the brokers that auto has promoted and that are not needed.
