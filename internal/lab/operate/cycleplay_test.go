@@ -26,23 +26,9 @@ func (s *stage) play(c course) {
 		s.patient(c, began)
 		s.heal(heal)
 	case observerLost:
-		heals := []func() error{s.lose(watching, c.How)}
-		if c.Also { // the other one has to help out
-			heals = append(heals, s.lose(sync, byKill))
-			s.patient(c, began)
-		} else {
-			s.waits(c.Lasts, never)
-		}
-		s.heal(heals...)
+		s.alsoLosing(c, sync, began, s.lose(watching, c.How))
 	case controllers:
-		heals := []func() error{s.lose(s.active(), c.How)}
-		if c.Also {
-			heals = append(heals, s.lose(sync, byKill))
-			s.patient(c, began)
-		} else {
-			s.waits(c.Lasts, never)
-		}
-		s.heal(heals...)
+		s.alsoLosing(c, sync, began, s.lose(s.active(), c.How))
 	case inTheMiddle:
 		s.inTheMiddle(c, sync)
 	case autoKilled:
@@ -87,6 +73,19 @@ func (s *stage) play(c course) {
 	default:
 		require.Fail(s.t, "no such kind", c.Kind)
 	}
+}
+
+// alsoLosing goes on after a loss that alone asks for nothing: with a sync broker lost too an observer
+// has to help out.
+func (s *stage) alsoLosing(c course, sync int32, began time.Time, heals ...func() error) {
+	s.t.Helper()
+	if c.Also {
+		heals = append(heals, s.lose(sync, byKill))
+		s.patient(c, began)
+	} else {
+		s.waits(c.Lasts, never)
+	}
+	s.heal(heals...)
 }
 
 func never() bool { return false }
