@@ -300,30 +300,30 @@ func TestUnreachableNodesGetTheListWhenTheyReturn(t *testing.T) {
 	require.Nil(t, pending)
 }
 
-func TestWhatIsPendingIsNotWrittenOverAPersonsChange(t *testing.T) {
+// pendingOn3 has promoted 4 while 3 was away.
+func pendingOn3(t *testing.T) (*model, *Operator) {
+	t.Helper()
 	m := usual()
 	o := operator(t, m)
 	m.kill(3)
 	m.down[3] = true
 	_, err := o.Promote(t.Context(), PlanPromotion(view(t, o), 4), time.Minute)
 	require.NoError(t, err)
-	for id := range m.content {
-		m.content[id] = observer.RenderFile(ids(4), false)
-	}
+	return m, o
+}
+
+func TestWhatIsPendingIsNotWrittenOverAPersonsChange(t *testing.T) {
+	m, o := pendingOn3(t)
+	m.byAPerson(ids(4))
 	delete(m.down, 3)
-	_, err = o.Finish(t.Context())
+	_, err := o.Finish(t.Context())
 	require.ErrorIs(t, err, ErrOvertaken)
 	require.Equal(t, ids(4), observer.ParseFile(m.content[3]).IDs)
 }
 
 // The nodes that would tell of the person's change cannot be reached when the pending one returns.
 func TestWhatIsPendingIsNotWrittenWhereNobodyTellsWhetherItIsWanted(t *testing.T) {
-	m := usual()
-	o := operator(t, m)
-	m.kill(3)
-	m.down[3] = true
-	_, err := o.Promote(t.Context(), PlanPromotion(view(t, o), 4), time.Minute)
-	require.NoError(t, err)
+	m, o := pendingOn3(t)
 	m.byAPerson(ids(4))
 	for _, n := range m.nodes {
 		m.down[n.ID] = n.ID != 3
