@@ -34,7 +34,8 @@ func (p Plan) Refuse() error {
 
 // Promote does the plan and waits until the broker is in the ISR of every partition that has a
 // leader. Partitions without one get a preferred election, which never loses anything. When it
-// takes longer than limit the promotion stands, and the error says what is missing.
+// takes longer than limit, or the broker dies, the promotion stands, and the error says what is
+// missing.
 func (o *Operator) Promote(ctx context.Context, p Plan, limit time.Duration) (Result, error) {
 	return o.promote(ctx, p, limit, func() error {
 		if !slices.Contains(p.Before, p.Broker) {
@@ -67,7 +68,16 @@ func (o *Operator) promote(ctx context.Context, p Plan, limit time.Duration, fir
 	if err := o.electPreferred(ctx, p.Broker, v, limit); err != nil {
 		return r, fmt.Errorf("broker %d is promoted: %w", p.Broker, err)
 	}
-	v, err = o.until(ctx, limit, fmt.Sprintf("broker %d is in every ISR", p.Broker), func(v observer.View) []string {
+	alive, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	absent := 0
+	v, err = o.until(alive, limit, fmt.Sprintf("broker %d is in every ISR", p.Broker), func(v observer.View) []string {
+		// One look may be by a broker that does not know of it yet.
+		if absent++; v.IsLive(p.Broker) {
+			absent = 0
+		} else if absent == 2 {
+			giveUp(fmt.Errorf("broker %d is not alive any more", p.Broker))
+		}
 		return missingFromISR(v, p.Broker, p.Await)
 	})
 	r.Took = o.Now().Sub(began)

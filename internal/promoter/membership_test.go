@@ -45,6 +45,39 @@ func TestPromotionWritesControllersFirstAndWaitsForTheISR(t *testing.T) {
 	require.Equal(t, "observer-patch demote 4 --move-leaders", r.Plan.Undo)
 }
 
+// Automatic promotion could turn to another observer meanwhile.
+func TestPromotionDoesNotWaitForABrokerThatDied(t *testing.T) {
+	for _, c := range []struct {
+		looks int // without the broker
+		err   string
+	}{{1, ""}, {1000, "broker 4 is promoted and has not joined yet; it joins when it has caught up: waiting until broker 4 is in every ISR: broker 4 is not alive any more"}} {
+		m := usual()
+		o := operator(t, m)
+		p := PlanPromotion(view(t, o), 4)
+		m.before = func(e string) error {
+			if e == "write 4 []" {
+				m.kill(4)
+				looks := 0
+				m.looked = func() {
+					if looks++; looks == c.looks {
+						m.start(4)
+					}
+				}
+			}
+			return nil
+		}
+		began := m.now
+		_, err := o.Promote(t.Context(), p, time.Minute)
+		if c.err == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, c.err)
+		}
+		require.Empty(t, m.marked(), "the promotion stands")
+		require.Less(t, m.now.Sub(began), time.Second)
+	}
+}
+
 // A missing file tells nobody that there are no observers: nodes go on with the list that they had.
 func TestWhereFilesAreMissingNothingIsTakenForDone(t *testing.T) {
 	m := usual()

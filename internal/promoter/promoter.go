@@ -137,7 +137,7 @@ func (o *Operator) until(ctx context.Context, limit time.Duration, what string, 
 			return v, nil
 		}
 		if ctx.Err() != nil {
-			return v, fmt.Errorf("waiting until %s: %w", what, ctx.Err())
+			return v, fmt.Errorf("waiting until %s: %w", what, context.Cause(ctx))
 		}
 		if !o.Now().Before(deadline) {
 			return v, fmt.Errorf("waited %v until %s: %d to go, the first: %s", limit, what, len(reasons), reasons[0])
