@@ -37,8 +37,8 @@ func (c *Client) Look(ctx context.Context, scope Scope, now time.Time) (*Snapsho
 	var g errgroup.Group // the questions do not depend on each other; none fails the others
 	var outside []Broker
 	g.Go(func() error { outside, fenced = c.fencedBrokers(ctx); return nil })
-	g.Go(func() error { s.Quorum, quorum = c.quorum(ctx, abilities); return nil })
-	g.Go(func() error { reassignments = c.reassignments(ctx, scope, s); return nil })
+	g.Go(func() error { s.Quorum, quorum = c.quorum(ctx, s, abilities); return nil })
+	g.Go(func() error { reassignments = c.reassignments(ctx, scope, s, abilities); return nil })
 	g.Go(func() error { minISR = c.minISR(ctx, s); return nil })
 	g.Go(func() error { elr = c.elr(ctx, scope, s, abilities); return nil })
 	_ = g.Wait() // every error is kept apart
@@ -71,7 +71,10 @@ func (c *Client) metadata(ctx context.Context, scope Scope, s *Snapshot) (int32,
 		t.Topic = kmsg.StringPtr(name)
 		req.Topics = append(req.Topics, t)
 	}
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.MetadataResponse, error) {
+		r := *req
+		return r.RequestWith(ctx, c.kgo)
+	})
 	if err != nil {
 		return None, fmt.Errorf("ask the cluster for its metadata: %w", err)
 	}
@@ -138,7 +141,10 @@ func (s *Snapshot) addDead(fenced []Broker) {
 func (c *Client) fencedBrokers(ctx context.Context) ([]Broker, error) {
 	req := kmsg.NewPtrDescribeClusterRequest()
 	req.IncludeFencedBrokers = true
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.DescribeClusterResponse, error) {
+		r := *req
+		return r.RequestWith(ctx, c.kgo)
+	})
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
@@ -170,7 +176,9 @@ const elrFeature = "eligible.leader.replicas.version"
 // abilities asks any broker. ZooKeeper brokers do not list DescribeQuorum.
 func (c *Client) abilities(ctx context.Context) (abilities, error) {
 	var a abilities
-	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, c.kgo)
+	resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.ApiVersionsResponse, error) {
+		return kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, c.kgo)
+	})
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
@@ -186,7 +194,7 @@ func (c *Client) abilities(ctx context.Context) (abilities, error) {
 }
 
 // quorum gives the KRaft quorum, nil where there is none.
-func (c *Client) quorum(ctx context.Context, a abilities) (*Quorum, error) {
+func (c *Client) quorum(ctx context.Context, s *Snapshot, a abilities) (*Quorum, error) {
 	if !a.quorum {
 		return nil, nil
 	}
@@ -195,7 +203,10 @@ func (c *Client) quorum(ctx context.Context, a abilities) (*Quorum, error) {
 	topic.Topic = "__cluster_metadata"
 	topic.Partitions = append(topic.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
 	req.Topics = append(req.Topics, topic)
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := hedged(ctx, func(ctx context.Context, n int) (*kmsg.DescribeQuorumResponse, error) {
+		r := *req
+		return r.RequestWith(ctx, c.forwards(s, a, n))
+	})
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
@@ -221,7 +232,16 @@ func (c *Client) quorum(ctx context.Context, a abilities) (*Quorum, error) {
 	return q, nil
 }
 
-func (c *Client) reassignments(ctx context.Context, scope Scope, s *Snapshot) error {
+// forwards gives who is asked, for the n-th time, what the active controller answers. In KRaft every
+// broker forwards it, while the client goes on with one; in ZooKeeper mode it has to be the controller.
+func (c *Client) forwards(s *Snapshot, a abilities, n int) kmsg.Requestor {
+	if n == 0 || !a.quorum || len(s.Brokers) == 0 {
+		return c.kgo
+	}
+	return c.kgo.Broker(int(s.Brokers[n%len(s.Brokers)].ID))
+}
+
+func (c *Client) reassignments(ctx context.Context, scope Scope, s *Snapshot, a abilities) error {
 	req := kmsg.NewPtrListPartitionReassignmentsRequest()
 	if len(scope.Topics) > 0 {
 		for _, t := range s.Topics {
@@ -233,7 +253,10 @@ func (c *Client) reassignments(ctx context.Context, scope Scope, s *Snapshot) er
 			req.Topics = append(req.Topics, rt)
 		}
 	}
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := hedged(ctx, func(ctx context.Context, n int) (*kmsg.ListPartitionReassignmentsResponse, error) {
+		r := *req
+		return r.RequestWith(ctx, c.forwards(s, a, n))
+	})
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
@@ -268,7 +291,10 @@ func (c *Client) minISR(ctx context.Context, s *Snapshot) error {
 			r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, t.Name, []string{"min.insync.replicas"}
 			req.Resources = append(req.Resources, r)
 		}
-		resp, err := req.RequestWith(ctx, c.kgo)
+		resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.DescribeConfigsResponse, error) {
+			r := *req
+			return r.RequestWith(ctx, c.kgo)
+		})
 		if err != nil {
 			return err
 		}
@@ -317,7 +343,11 @@ func (c *Client) elr(ctx context.Context, scope Scope, s *Snapshot, a abilities)
 		}
 	}
 	for {
-		resp, err := req.RequestWith(ctx, c.kgo)
+		page := *req // the next one is made while this may still be asked for
+		resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.DescribeTopicPartitionsResponse, error) {
+			r := page
+			return r.RequestWith(ctx, c.kgo)
+		})
 		if err != nil {
 			return err
 		}
@@ -350,7 +380,7 @@ func (s *Snapshot) partition(topic string, id int32) *Partition {
 	if t == nil {
 		return nil
 	}
-	i, found := slices.BinarySearchFunc(t.Partitions, id, func(p Partition, id int32) int { return cmp.Compare(p.ID, id) })
+	i, found := t.partitionPlace(id)
 	if !found {
 		return nil
 	}

@@ -195,15 +195,7 @@ func (s *Snapshot) Broker(id int32) Broker {
 
 // Topic gives the topic with the name, nil when the snapshot has none.
 func (s *Snapshot) Topic(name string) *Topic {
-	i, found := slices.BinarySearchFunc(s.Topics, name, func(t Topic, name string) int {
-		switch {
-		case t.Name < name:
-			return -1
-		case t.Name > name:
-			return 1
-		}
-		return 0
-	})
+	i, found := s.topicPlace(name)
 	if !found {
 		return nil
 	}
