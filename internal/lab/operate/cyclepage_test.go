@@ -78,7 +78,7 @@ func (p cyclePage) write(dir string) error {
 func (p cyclePage) page() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Automatic promotion through random cycles\n\nMade by `make auto-cycles`: set `full` of %s, KRaft, sync brokers 1 and 2, observers 3 and 4, three controllers, all on one machine with %d processors; "+
-		"`replica.lag.time.max.ms=2000`, `broker.session.timeout.ms=4000`; `auto` in a process of its own with a scan every %v, checks %v apart, a cooldown of %v. A producer writes with acks=all all the time. "+
+		"`replica.lag.time.max.ms=2000`, `broker.session.timeout.ms=4000`, `controller.socket.timeout.ms=3000`; `auto` in a process of its own with a scan every %v, checks %v apart, a cooldown of %v. A producer writes with acks=all all the time. "+
 		"What is judged are samples of the brokers' metadata, the files of all nodes and the audit log, by the rules of `internal/lab/witness`.\n\n", p.Release, p.CPUs, cycleScan, cycleGap, cycleCooldown)
 	fmt.Fprintf(&b, "**%d cycles** of %d asked for, seed %d, %.0f minutes, ended %s. Verdict: **%s**. %d samples, %d records.\n", p.Cycles, p.Asked, p.Seed, p.Minutes, p.Ended.Format("2006-01-02 15:04 UTC"), p.verdict(), p.Samples, p.Records)
 	counts(&b, "cycle", p.Kinds)

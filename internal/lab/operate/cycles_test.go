@@ -122,6 +122,8 @@ func cycleSpec() cluster.Spec {
 		"replica.lag.time.max.ms":          "2000",
 		"broker.session.timeout.ms":        "4000",
 		"broker.heartbeat.interval.ms":     "500",
+		// How long a broker waits for an active controller that hangs; 30 s if not set.
+		"controller.socket.timeout.ms":     "3000",
 		"offsets.topic.replication.factor": "4",
 		"offsets.topic.num.partitions":     "1",
 	}}
