@@ -119,9 +119,9 @@ type stage struct {
 
 func cycleSpec() cluster.Spec {
 	return cluster.Spec{Brokers: 4, Controllers: 3, Observers: []int32{3, 4}, Properties: map[string]string{
-		"replica.lag.time.max.ms":          "2000",
-		"broker.session.timeout.ms":        "4000",
-		"broker.heartbeat.interval.ms":     "500",
+		"replica.lag.time.max.ms":      "2000",
+		"broker.session.timeout.ms":    "4000",
+		"broker.heartbeat.interval.ms": "500",
 		// How long a broker waits for an active controller that hangs; 30 s if not set.
 		"controller.socket.timeout.ms":     "3000",
 		"offsets.topic.replication.factor": "4",
