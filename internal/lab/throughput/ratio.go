@@ -10,8 +10,8 @@ import (
 
 // Ratio is how a variant's figures stand to those of the baseline taken beside them.
 type Ratio struct {
-	// Median is the median of the pairs' ratios; Low and High bound it, 95 of 100 times.
-	Median, Low, High float64
+	// Mean is the trimmed mean of the pairs' ratios; Low and High bound it, 95 of 100 times.
+	Mean, Low, High float64
 	// Pairs is how many pairs there were.
 	Pairs int
 }
@@ -21,7 +21,7 @@ const resamples = 10_000
 
 // Compare gives the ratio of figures to the baseline's, pair by pair: what was taken at the same
 // index was taken side by side, so that whatever else the machine did fell on both. The bounds are
-// the percentile bootstrap of the median (Efron 1979); seed makes them the same each time. It
+// the percentile bootstrap of the trimmed mean (Efron 1979); seed makes them the same each time. It
 // fails when the pairs do not match, are none, or a baseline is not above 0.
 func Compare(figures, baseline []float64, seed uint64) (Ratio, error) {
 	if len(figures) != len(baseline) || len(figures) == 0 {
@@ -35,22 +35,27 @@ func Compare(figures, baseline []float64, seed uint64) (Ratio, error) {
 		ratios[i] = figures[i] / baseline[i]
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
-	medians, drawn := make([]float64, resamples), make([]float64, len(ratios))
-	for i := range medians {
+	means, drawn := make([]float64, resamples), make([]float64, len(ratios))
+	for i := range means {
 		for j := range drawn {
 			drawn[j] = ratios[random.IntN(len(ratios))]
 		}
-		medians[i] = median(drawn)
+		means[i] = trimmed(drawn)
 	}
-	slices.Sort(medians)
-	return Ratio{Median: median(ratios), Low: medians[resamples*25/1000], High: medians[resamples*975/1000], Pairs: len(ratios)}, nil
+	slices.Sort(means)
+	return Ratio{Mean: trimmed(ratios), Low: means[resamples*25/1000], High: means[resamples*975/1000], Pairs: len(ratios)}, nil
 }
 
-// median sorts the list.
-func median(list []float64) float64 {
+// trimmed sorts the list and gives the mean without its lowest and highest tenth: a turn in which the
+// machine did something else counts little.
+func trimmed(list []float64) float64 {
 	slices.Sort(list)
-	n := len(list)
-	return (list[(n-1)/2] + list[n/2]) / 2
+	off := len(list) / 10
+	sum := 0.0
+	for _, x := range list[off : len(list)-off] {
+		sum += x
+	}
+	return sum / float64(len(list)-2*off)
 }
 
 // AtLeast says whether the pairs show that the ratio is not under the bound, that it is under it, or
@@ -78,5 +83,5 @@ func (r Ratio) AtMost(bound float64) string {
 	}
 }
 
-// String gives the median with its bounds.
-func (r Ratio) String() string { return fmt.Sprintf("%.3f (%.3f to %.3f)", r.Median, r.Low, r.High) }
+// String gives the mean with its bounds.
+func (r Ratio) String() string { return fmt.Sprintf("%.3f (%.3f to %.3f)", r.Mean, r.Low, r.High) }

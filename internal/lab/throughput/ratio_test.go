@@ -37,8 +37,8 @@ func TestARatioIsFoundThoughTheMachineWanders(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, c.least, r.AtLeast(0.99), r)
 			assert.Equal(t, c.most, r.AtMost(1.01), r)
-			assert.LessOrEqual(t, r.Low, r.Median)
-			assert.LessOrEqual(t, r.Median, r.High)
+			assert.LessOrEqual(t, r.Low, r.Mean)
+			assert.LessOrEqual(t, r.Mean, r.High)
 			assert.Equal(t, c.pairs, r.Pairs)
 			again, err := Compare(figures, baseline, 7)
 			require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestARatioIsFoundThoughTheMachineWanders(t *testing.T) {
 func TestOnePairHasNoSpread(t *testing.T) {
 	r, err := Compare([]float64{3}, []float64{2}, 1)
 	require.NoError(t, err)
-	assert.Equal(t, Ratio{Median: 1.5, Low: 1.5, High: 1.5, Pairs: 1}, r)
+	assert.Equal(t, Ratio{Mean: 1.5, Low: 1.5, High: 1.5, Pairs: 1}, r)
 	assert.Equal(t, "1.500 (1.500 to 1.500)", r.String())
 }
 

@@ -5,11 +5,13 @@ package throughput
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +24,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sys/unix"
 
 	"observer-patch/internal/lab/campaign"
 	"observer-patch/internal/lab/cluster"
@@ -33,34 +36,40 @@ import (
 var (
 	dist    = flag.String("dist", "", "folder with the bundle of the release")
 	version = flag.String("release", "4.1.0", "release")
-	rounds  = flag.Int("rounds", 30, "rounds; each measures every variant, beginning with another one")
+	series  = flag.Int("series", 3, "how often all clusters are started anew")
+	rounds  = flag.Int("rounds", 20, "rounds of a series; each measures every variant, in another order")
 	page    = flag.String("page", "", "file for the page; empty: none")
 )
 
 const (
 	topic = "measured"
 	other = "elsewhere"
-	// size is bytes per value; warm, fast and paced are records.
-	size, warm, fast, paced = 1000, 300_000, 60_000, 1_500
+	// size is bytes per value, full of a batch: the Java producer's default, so many requests for a GB.
+	// Batches are full whenever more is sent than goes, which makes all turns alike.
+	size, full = 1000, 16 << 10
+	// warm, fast and paced are records.
+	warm, fast, paced = 150_000, 120_000, 900
 	// rate is records per second when latency is measured.
 	rate = 600
 	// seed is that of the bounds of the ratios.
 	seed = 1
 )
 
-// variant is a cluster that is measured.
+// variant is a kind of cluster that is measured.
 type variant struct {
 	name      string
 	patched   bool
 	observers []int32
 	cluster   *cluster.Cluster
-	client    *kgo.Client
+	// filling sends full batches, prompt sends each record at once.
+	filling, prompt *kgo.Client
 	// speed is in MB a second, p99 in ms, cpu in seconds of all brokers for a GB; one of each a round.
 	speed, p99, cpu []float64
 }
 
-// TestWhatAProducerPays runs all variants' clusters at the same time and gives each its turn in
-// every round, so that a machine that is slower for a while is slower for all of them.
+// TestWhatAProducerPays runs the clusters of all variants at the same time and gives each its turn in
+// every round, so that a machine that is slower for a while is slower for all of them. Upstream's
+// jars stand there twice: how those two differ is what the method cannot tell apart.
 func TestWhatAProducerPays(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -70,26 +79,35 @@ func TestWhatAProducerPays(t *testing.T) {
 	}
 	patched, _, err := campaign.Overlay(upstream, filepath.Join(*dist, *version+"-kraft"))
 	require.NoError(t, err)
-	variants := []*variant{{name: "upstream's jars"}, {name: "patched, no file", patched: true}, {name: "patched, an observer elsewhere", patched: true, observers: []int32{4}}}
-	for _, v := range variants {
-		classpath := upstream
-		if v.patched {
-			classpath = patched
-		}
-		v.start(ctx, t, classpath)
+	variants := []*variant{{name: "upstream's jars"}, {name: "upstream's jars again"}, {name: "patched, no file", patched: true}, {name: "patched, an observer elsewhere", patched: true, observers: []int32{4}}}
+	for n := range *series {
+		t.Run(fmt.Sprintf("series %d", n+1), func(t *testing.T) { // which ends its clusters
+			producers, nodes := processors(t)
+			for i := range variants {
+				v := variants[(i+n)%len(variants)]
+				v.start(ctx, t, map[bool][]string{false: upstream, true: patched}[v.patched])
+			}
+			for _, v := range variants {
+				for _, n := range v.cluster.Nodes {
+					bind(t, n.PID(), nodes)
+				}
+			}
+			bind(t, os.Getpid(), producers)
+			t.Cleanup(func() { bind(t, os.Getpid(), append(nodes, producers...)) })
+			for _, v := range variants {
+				v.send(ctx, t, v.filling, warm, 0)
+				v.send(ctx, t, v.prompt, paced, rate)
+			}
+			for round := range *rounds {
+				for _, v := range order(variants, round) {
+					v.measure(ctx, t)
+					n := len(v.speed) - 1
+					t.Logf("round %d, %s: %.1f MB/s, %.2f s of CPU a GB, p99 %.1f ms", round+1, v.name, v.speed[n], v.cpu[n], v.p99[n])
+				}
+			}
+		})
 	}
-	for _, v := range variants {
-		v.produce(ctx, t, warm, 0)
-		v.produce(ctx, t, paced, rate)
-	}
-	for round := range *rounds {
-		for i := range variants {
-			v := variants[(i+round)%len(variants)]
-			v.measure(ctx, t)
-			n := len(v.speed) - 1
-			t.Logf("round %d, %s: %.1f MB/s, %.2f s of CPU a GB, p99 %.1f ms", round+1, v.name, v.speed[n], v.cpu[n], v.p99[n])
-		}
-	}
+	require.False(t, t.Failed())
 	text := table(t, variants)
 	t.Log("\n" + text)
 	if *page != "" {
@@ -97,7 +115,51 @@ func TestWhatAProducerPays(t *testing.T) {
 	}
 }
 
-// start starts the variant's cluster, with its topics and one producer. Old segments go soon: the
+// order gives whose turn it is: in four rounds each comes once at every place, and in the next four
+// they go backwards.
+func order(variants []*variant, round int) []*variant {
+	out := slices.Clone(variants)
+	for i := range out {
+		out[i] = variants[(i+round)%len(variants)]
+	}
+	if round/len(variants)%2 == 1 {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+// processors parts the machine's processors, so that the producer takes nothing from the brokers,
+// whichever are measured.
+func processors(t *testing.T) (producers, nodes []int) {
+	n := runtime.NumCPU()
+	require.Greater(t, n, 1, "brokers and producer need a processor each")
+	for cpu := range n - 1 {
+		nodes = append(nodes, cpu)
+	}
+	return []int{n - 1}, nodes
+}
+
+// bind has the process run on the processors only. Threads that it makes later do what the thread
+// does that makes them; hence twice.
+func bind(t *testing.T, pid int, cpus []int) {
+	var set unix.CPUSet
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	for range 2 {
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		require.NoError(t, err)
+		for _, thread := range threads {
+			id, err := strconv.Atoi(thread.Name())
+			require.NoError(t, err)
+			if err := unix.SchedSetaffinity(id, &set); !errors.Is(err, unix.ESRCH) { // a thread that has ended
+				require.NoError(t, err)
+			}
+		}
+	}
+}
+
+// start starts the variant's cluster, with its topics and producers. Old segments go soon: the
 // clusters' files lie in memory.
 func (v *variant) start(ctx context.Context, t *testing.T, classpath []string) {
 	jdk, err := toolchain.FindJDK(toolchain.Want{Major: maventest.Lock(t).Releases[*version].Javac, AnyVersion: true}, os.Getenv)
@@ -117,20 +179,24 @@ func (v *variant) start(ctx context.Context, t *testing.T, classpath []string) {
 	}
 	create(ctx, t, v.cluster, topic, [][]int32{{1, 2, 3}, {2, 3, 1}, {3, 1, 2}})
 	create(ctx, t, v.cluster, other, [][]int32{{1, 2, 4}})
-	v.client, err = kgo.NewClient(kgo.SeedBrokers(v.cluster.Addrs()...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.DefaultProduceTopic(topic),
-		kgo.RecordPartitioner(kgo.RoundRobinPartitioner()), kgo.ProducerLinger(5*time.Millisecond), kgo.ProducerBatchCompression(kgo.NoCompression()))
-	require.NoError(t, err)
-	t.Cleanup(v.client.Close)
+	client := func(linger time.Duration) *kgo.Client {
+		cl, err := kgo.NewClient(kgo.SeedBrokers(v.cluster.Addrs()...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.DefaultProduceTopic(topic),
+			kgo.RecordPartitioner(kgo.RoundRobinPartitioner()), kgo.ProducerLinger(linger), kgo.ProducerBatchMaxBytes(full), kgo.ProducerBatchCompression(kgo.NoCompression()))
+		require.NoError(t, err)
+		t.Cleanup(cl.Close)
+		return cl
+	}
+	v.filling, v.prompt = client(100*time.Millisecond), client(0)
 }
 
 // measure is the variant's turn: full speed, then latency at a fixed rate.
 func (v *variant) measure(ctx context.Context, t *testing.T) {
 	before, began := v.processor(t), time.Now()
-	v.produce(ctx, t, fast, 0)
+	v.send(ctx, t, v.filling, fast, 0)
 	took, used := time.Since(began), v.processor(t)-before
 	v.speed = append(v.speed, float64(fast)*size/1e6/took.Seconds())
 	v.cpu = append(v.cpu, used.Seconds()*1e9/(float64(fast)*size))
-	each := v.produce(ctx, t, paced, rate)
+	each := v.send(ctx, t, v.prompt, paced, rate)
 	slices.Sort(each)
 	v.p99 = append(v.p99, float64(each[len(each)*99/100])/float64(time.Millisecond))
 }
@@ -167,8 +233,8 @@ func create(ctx context.Context, t *testing.T, c *cluster.Cluster, name string, 
 	require.NoError(t, kerr.ErrorForCode(resp.(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode))
 }
 
-// produce sends count records with acks=all, at a rate or (0) as fast as they go, and gives how long each took.
-func (v *variant) produce(ctx context.Context, t *testing.T, count, perSecond int) []time.Duration {
+// send sends count records with acks=all, at a rate or (0) as fast as they go, and gives how long each took.
+func (v *variant) send(ctx context.Context, t *testing.T, client *kgo.Client, count, perSecond int) []time.Duration {
 	value := []byte(strings.Repeat("x", size))
 	var mu sync.Mutex
 	var failed error
@@ -180,7 +246,7 @@ func (v *variant) produce(ctx context.Context, t *testing.T, count, perSecond in
 			<-due.C
 		}
 		sent := time.Now()
-		v.client.Produce(ctx, &kgo.Record{Value: value}, func(_ *kgo.Record, err error) {
+		client.Produce(ctx, &kgo.Record{Value: value}, func(_ *kgo.Record, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			took = append(took, time.Since(sent))
@@ -189,45 +255,64 @@ func (v *variant) produce(ctx context.Context, t *testing.T, count, perSecond in
 			}
 		})
 	}
-	require.NoError(t, v.client.Flush(ctx))
+	require.NoError(t, client.Flush(ctx))
 	mu.Lock()
 	defer mu.Unlock()
 	require.NoError(t, failed)
 	return took
 }
 
-// table gives the page: every round, and the ratios to upstream's turn in the same round.
+// table gives the page: the ratios to the mean of upstream's two turns in the same round, of all
+// rounds and of each series, and every round.
 func table(t *testing.T, variants []*variant) string {
-	load, err := os.ReadFile("/proc/loadavg")
-	require.NoError(t, err)
-	first, _, _ := strings.Cut(string(load), " ")
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What a producer pays\n\nMade by `make throughput` on %s UTC; %s, KRaft; three clusters of 4 brokers and a controller at the same time on one machine, load average %s at the end.\n", time.Now().UTC().Format("2006-01-02 15:04"), *version, first)
-	fmt.Fprintf(&b, "acks=all, idempotent, %d bytes a record, three partitions of three replicas, %d records of warm-up. In every round each cluster has its turn, a different one first: %d records as fast as they go, then p99 of the acknowledgement at %d records a second. Processor time is that of all brokers. The nodes' JVMs compile with C1 only, which does less for a call than a production JVM.\n\n", size, warm, fast, rate)
-	b.WriteString("Against upstream's jars, median of the rounds' ratios (and its 95 % bounds):\n\n| | throughput | processor time for a GB | p99 |\n| --- | --- | --- | --- |\n")
+	fmt.Fprintf(&b, "# What a producer pays\n\nMade by `make throughput` on %s UTC; %s, KRaft; %d series of %d rounds. In each series four clusters of 4 brokers and a controller are started anew and run at the same time on one machine, two of them with upstream's jars. The producer has one processor, all nodes together the other %d.\n", time.Now().UTC().Format("2006-01-02 15:04"), *version, *series, *rounds, runtime.NumCPU()-1)
+	fmt.Fprintf(&b, "acks=all, idempotent, %d bytes a record, batches of %d bytes, three partitions of three replicas, %d records of warm-up. In every round each cluster has its turn, in another order: %d records as fast as they go, then p99 of the acknowledgement of %d at %d a second. Processor time is that of all brokers. The nodes' JVMs compile with C1 only, which does less for a call than a production JVM.\n\n", size, full, warm, fast, paced, rate)
+	b.WriteString("Against the mean of upstream's two clusters in the same round: trimmed mean of the rounds' ratios (and its 95 % bounds). How far upstream's own two are apart is what the method cannot tell.\n\n| | throughput | processor time for a GB | p99 | throughput by series |\n| --- | --- | --- | --- | --- |\n")
 	compare := func(figures, baseline []float64) Ratio {
 		r, err := Compare(figures, baseline, seed)
 		require.NoError(t, err)
 		return r
 	}
-	up := variants[0]
+	speed, cpu, p99 := mean(variants[0].speed, variants[1].speed), mean(variants[0].cpu, variants[1].cpu), mean(variants[0].p99, variants[1].p99)
+	fmt.Fprintf(&b, "| upstream's first to its second | %s | %s | %s |", compare(variants[0].speed, variants[1].speed), compare(variants[0].cpu, variants[1].cpu), compare(variants[0].p99, variants[1].p99))
+	for n := range *series {
+		fmt.Fprintf(&b, " %s", compare(part(variants[0].speed, n), part(variants[1].speed, n)))
+	}
+	b.WriteString(" |\n")
 	var verdicts strings.Builder
-	for _, v := range variants[1:] {
-		speed, cpu := compare(v.speed, up.speed), compare(v.cpu, up.cpu)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", v.name, speed, cpu, compare(v.p99, up.p99))
-		fmt.Fprintf(&verdicts, "- %s: throughput is %s of upstream's; processor time is %s of upstream's.\n", v.name, speed.AtLeast(0.99), cpu.AtMost(1.01))
+	for _, v := range variants[2:] {
+		s, c := compare(v.speed, speed), compare(v.cpu, cpu)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |", v.name, s, c, compare(v.p99, p99))
+		for n := range *series {
+			fmt.Fprintf(&b, " %s", compare(part(v.speed, n), part(speed, n)))
+		}
+		b.WriteString(" |\n")
+		fmt.Fprintf(&verdicts, "- %s: throughput is %s of upstream's; processor time is %s of upstream's.\n", v.name, s.AtLeast(0.99), c.AtMost(1.01))
 	}
 	b.WriteString("\n" + verdicts.String() + "\n| round |")
 	for _, v := range variants {
-		fmt.Fprintf(&b, " %s |", v.name)
+		fmt.Fprintf(&b, " %s: MB/s, s/GB, p99 in ms |", v.name)
 	}
 	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(variants)) + "\n")
-	for round := range up.speed {
-		fmt.Fprintf(&b, "| %d |", round+1)
+	for i := range speed {
+		fmt.Fprintf(&b, "| %d.%d |", i / *rounds + 1, i%*rounds+1)
 		for _, v := range variants {
-			fmt.Fprintf(&b, " %.1f MB/s, %.2f s/GB, p99 %.1f ms |", v.speed[round], v.cpu[round], v.p99[round])
+			fmt.Fprintf(&b, " %.1f, %.2f, %.1f |", v.speed[i], v.cpu[i], v.p99[i])
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// part gives the rounds of a series.
+func part(figures []float64, n int) []float64 { return figures[n**rounds : (n+1)**rounds] }
+
+// mean is that of two figures taken in the same round.
+func mean(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = (a[i] + b[i]) / 2
+	}
+	return out
 }
