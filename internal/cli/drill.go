@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"observer-patch/internal/exit"
 	"observer-patch/internal/observer"
 	"observer-patch/internal/promoter"
 )
@@ -40,8 +43,18 @@ drill goes back at once and its exit code is 1.`,
 					return err
 				}
 				tell(env, planLines(promoter.PlanPromotion(v, broker))...)
-				if _, err := o.BeforeDrill(ctx, promoter.Drill{Broker: broker, MaxLag: maxLag}); err != nil || f.dryRun {
+				began := o.Now()
+				print := func(outcome string, err error) error {
+					row := drilled{Cluster: v.ClusterID, Broker: broker, Outcome: outcome, Seconds: o.Now().Sub(began).Seconds()}
+					return errors.Join(err, printRows(env.Out, f.format, []drilled{row}, drilledTable))
+				}
+				switch _, err := o.BeforeDrill(ctx, promoter.Drill{Broker: broker, MaxLag: maxLag}); {
+				case exit.Code(err) == exit.Refused:
+					return print("refused", err)
+				case err != nil:
 					return err
+				case f.dryRun:
+					return print("dry run", nil)
 				}
 				conn := o.Kafka.(*promoter.Connection)
 				if err := conn.Allowed(ctx, promoter.MayAlter); err != nil {
@@ -50,16 +63,18 @@ drill goes back at once and its exit code is 1.`,
 				if err := f.confirm(env, os.Stdin, fmt.Sprintf("Drill with broker %d of cluster %s?", broker, v.ClusterID)); err != nil {
 					return err
 				}
+				began = o.Now()
 				return change(o, func() error {
 					err := o.Drill(ctx, promoter.Drill{Broker: broker, MaxLag: maxLag, Limit: f.timeout,
 						Canary: func(ctx context.Context, replicas []int32) error {
 							return conn.Create(ctx, []observer.Partition{{Topic: promoter.DrillTopic, Replicas: replicas}})
 						},
 						Remove: func(ctx context.Context) error { return conn.Delete(ctx, promoter.DrillTopic) }})
-					if err == nil {
-						tell(env, fmt.Sprintf("broker %d was promoted, led the canary and is an observer again", broker))
+					if err != nil {
+						return print("failed", err)
 					}
-					return err
+					tell(env, fmt.Sprintf("broker %d was promoted, led the canary and is an observer again", broker))
+					return print("done", nil)
 				})
 			})
 		},
@@ -67,4 +82,20 @@ drill goes back at once and its exit code is 1.`,
 	f.flags(cmd)
 	cmd.Flags().Int64Var(&maxLag, "max-lag-records", 0, "committed records that the observer may lack on any of its partitions")
 	return cmd
+}
+
+// drilled is what a drill came to.
+type drilled struct {
+	Cluster string `json:"cluster"`
+	Broker  int32  `json:"broker"`
+	// Outcome is done, failed, refused or dry run.
+	Outcome string  `json:"outcome"`
+	Seconds float64 `json:"seconds"`
+}
+
+func drilledTable(t table.Writer, rows []drilled) {
+	t.AppendHeader(table.Row{"broker", "outcome", "seconds"})
+	for _, r := range rows {
+		t.AppendRow(table.Row{r.Broker, r.Outcome, fmt.Sprintf("%.1f", r.Seconds)})
+	}
 }

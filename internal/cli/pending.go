@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
@@ -27,6 +29,10 @@ something is missing.`,
 					return err
 				}
 				if finish && !f.dryRun && p != nil {
+					tell(env, p.String())
+					if err := f.confirm(env, os.Stdin, "Write what is missing?"); err != nil {
+						return err
+					}
 					if err := change(o, func() error { p, err = o.Finish(cmd.Context()); return err }); err != nil {
 						return err
 					}

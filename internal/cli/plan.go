@@ -144,6 +144,9 @@ func (f *planFlags) run(ctx context.Context, env *Env) error {
 			if f.dryRun {
 				return nil
 			}
+			if err := f.confirm(env, os.Stdin, "Go on with it?"); err != nil {
+				return err
+			}
 			return change(o, func() error { return o.FinishMove(ctx, conn, f.timeout) })
 		}
 		v, err := o.View(ctx)

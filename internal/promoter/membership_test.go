@@ -415,13 +415,18 @@ func TestADistributionThatWasCutOffIsFinished(t *testing.T) {
 // A demotion of 4 was cut off after broker 1 had the list.
 func TestADemotionThatWasCutOffIsFinishedOrTakenBack(t *testing.T) {
 	for name, c := range map[string]struct {
-		dead []int32
-		want []int32
+		dead   []int32
+		hidden []observer.Partition
+		noLogs error
+		want   []int32
 	}{
-		"still allowed":                  {nil, ids(4)},
-		"the ISR would be too small now": {ids(2, 3), ids()},
+		"still allowed":                  {nil, nil, nil, ids(4)},
+		"the ISR would be too small now": {ids(2, 3), nil, nil, ids()},
+		"a topic is hidden":              {nil, []observer.Partition{{Topic: "secret", ID: 7}}, nil, ids()},
+		"its logs are not known":         {nil, nil, errDown, ids()},
 	} {
 		m := newModel(ids(1, 2, 3, 4), nil, part("t", 1, ids(1, 2, 3, 4), ids(1, 2, 3, 4)))
+		m.hidden, m.noLogs = c.hidden, c.noLogs
 		o := operator(t, m)
 		require.NoError(t, o.Store.save(pendingFile, Pending{Change: observer.Demote, Before: ids(), List: ids(4), Nodes: ids(2, 3, 4, 101, 102, 103)}))
 		m.content[1] = observer.RenderFile(ids(4), false)

@@ -138,8 +138,15 @@ func (o *Operator) resume(ctx context.Context, v observer.View, p *Pending) (*Pe
 	change, before, list := p.Change, p.Before, p.List
 	if change == observer.Demote {
 		for _, b := range observer.Without(list, before...) {
-			if refusals := v.CheckDemotion(b, before, false); len(refusals) > 0 {
-				o.Log.Warn("a demotion was cut off and is taken back: it is not allowed any more", "broker", b, "refused", refusals[0].String())
+			why := ""
+			all, err := o.shown(ctx, v, b)
+			if err != nil {
+				why = err.Error()
+			} else if refusals := all.CheckDemotion(b, before, false); len(refusals) > 0 {
+				why = refusals[0].String()
+			}
+			if why != "" {
+				o.Log.Warn("a demotion was cut off and is taken back: it is not allowed any more", "broker", b, "refused", why)
 				change, before, list = observer.Promote, p.List, p.Before
 			}
 		}

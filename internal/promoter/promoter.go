@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"observer-patch/internal/hosts"
@@ -95,10 +96,19 @@ func (o *Operator) View(ctx context.Context) (observer.View, error) {
 // word, and no rule would have been asked about it. A broker that is not alive cannot be asked.
 func (o *Operator) DemotionView(ctx context.Context, broker int32) (observer.View, error) {
 	v, err := o.View(ctx)
-	if err != nil || !v.IsLive(broker) {
+	if err != nil {
 		return v, err
 	}
-	v.Partitions, err = o.withHidden(ctx, v.Partitions, broker)
+	return o.shown(ctx, v, broker)
+}
+
+// shown is what DemotionView adds to a view.
+func (o *Operator) shown(ctx context.Context, v observer.View, broker int32) (observer.View, error) {
+	if !v.IsLive(broker) {
+		return v, nil
+	}
+	var err error
+	v.Partitions, err = o.withHidden(ctx, slices.Clone(v.Partitions), broker)
 	return v, err
 }
 

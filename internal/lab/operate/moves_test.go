@@ -281,10 +281,11 @@ func (r *rig) failback() {
 func (r *rig) drill() {
 	t := r.t
 	out, errs := r.run(exit.Done, "drill", "4", "--dry-run")
-	require.Empty(t, out)
+	require.Regexp(t, `4 +dry run`, out)
 	require.Contains(t, errs, "promote broker 4")
 	began := time.Now()
-	r.run(exit.Done, "drill", "4", "--yes")
+	out, _ = r.run(exit.Done, "drill", "4", "--yes")
+	require.Regexp(t, `4 +done`, out)
 	r.took("drill: promoted, led the canary, went back", time.Since(began), time.Minute)
 	admin, err := r.cluster.Admin()
 	require.NoError(t, err)
@@ -302,7 +303,8 @@ func (r *rig) drill() {
 	require.NoError(t, r.cluster.Node(3).Kill())
 	require.NoError(t, r.cluster.Node(1).Kill())
 	r.until("under the minimum", "p", func(_ int32, isr []int32) bool { return len(isr) == 1 })
-	_, errs = r.run(exit.Refused, "drill", "4", "--yes")
+	out, errs = r.run(exit.Refused, "drill", "4", "--yes")
+	require.Regexp(t, `4 +refused`, out)
 	require.Contains(t, errs, "min-isr")
 	r.saw("drill on a cluster in trouble", "refused with exit code 5: min-isr")
 }

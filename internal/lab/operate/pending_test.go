@@ -39,7 +39,7 @@ func TestNodesThatWereAwayGetTheListWhenTheyReturn(t *testing.T) {
 	r.saw("a broker and a controller that are away do not stop a promotion", "done with the rest, 3 and 103 pending, kept for a later command")
 
 	require.NoError(t, os.WriteFile(inventory, text, 0o644))
-	require.Empty(t, r.rows(exit.Done, "pending", "--finish"))
+	require.Empty(t, r.rows(exit.Done, "pending", "--finish", "--yes"))
 	require.Empty(t, r.ids(3))
 	require.Empty(t, r.ids(103))
 	for _, id := range []int32{103, 3} {

@@ -214,7 +214,7 @@ func (g *guard) lists() {
 	g.run(exit.Done, "record")
 	g.rows1(exit.Done, "promote", "3", "--yes")
 	g.rows1(exit.Done, "demote", "3", "--yes")
-	g.run(exit.Done, "pending", "--finish")
+	g.run(exit.Done, "pending", "--finish", "--yes")
 	_, said := g.run(exit.Failed, "plan", "--placement", "still="+g.threes(3))
 	require.Contains(t, said, "1 partitions differ")
 	g.has("lag")
