@@ -37,7 +37,7 @@ var (
 	dist    = flag.String("dist", "", "folder with the bundle of the release")
 	version = flag.String("release", "4.1.0", "release")
 	series  = flag.Int("series", 3, "how often all clusters are started anew")
-	rounds  = flag.Int("rounds", 20, "rounds of a series; each measures every variant, in another order")
+	rounds  = flag.Int("rounds", 16, "rounds of a series; each measures every variant, in another order")
 	page    = flag.String("page", "", "file for the page; empty: none")
 )
 
@@ -48,7 +48,7 @@ const (
 	// Batches are full whenever more is sent than goes, which makes all turns alike.
 	size, full = 1000, 16 << 10
 	// warm, fast and paced are records.
-	warm, fast, paced = 150_000, 120_000, 900
+	warm, fast, paced = 150_000, 90_000, 450
 	// rate is records per second when latency is measured.
 	rate = 600
 	// seed is that of the bounds of the ratios.
