@@ -1,8 +1,8 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"time"
 )
 
@@ -14,8 +14,8 @@ const (
 )
 
 // hedged asks, and each time that no answer came for hedgeAfter asks again beside that; the n-th
-// time n is counted from 0. The first answer counts. It gives an error when all that were asked by
-// then have failed.
+// time n is counted from 0. The first answer counts. When all that were asked by then have failed, it
+// gives the first error.
 func hedged[R any](ctx context.Context, ask func(ctx context.Context, n int) (R, error)) (R, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -36,7 +36,8 @@ func hedged[R any](ctx context.Context, ask func(ctx context.Context, n int) (R,
 	more()
 	tick := time.NewTicker(hedgeAfter)
 	defer tick.Stop()
-	var errs []error
+	var first error
+	failed := 0
 	for {
 		select {
 		case <-tick.C:
@@ -47,8 +48,9 @@ func hedged[R any](ctx context.Context, ask func(ctx context.Context, n int) (R,
 			if a.err == nil {
 				return a.r, nil
 			}
-			if errs = append(errs, a.err); len(errs) == asked {
-				return a.r, errors.Join(errs...)
+			first = cmp.Or(first, a.err)
+			if failed++; failed == asked {
+				return a.r, first
 			}
 		}
 	}
