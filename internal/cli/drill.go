@@ -70,7 +70,10 @@ drill goes back at once and its exit code is 1.`,
 							return conn.Create(ctx, []observer.Partition{{Topic: promoter.DrillTopic, Replicas: replicas}})
 						},
 						Remove: func(ctx context.Context) error { return conn.Delete(ctx, promoter.DrillTopic) }})
-					if err != nil {
+					switch {
+					case exit.Code(err) == exit.Refused:
+						return print("refused", err)
+					case err != nil:
 						return print("failed", err)
 					}
 					tell(env, fmt.Sprintf("broker %d was promoted, led the canary and is an observer again", broker))

@@ -71,6 +71,11 @@ func change(o *promoter.Operator, do func() error) error {
 	return do()
 }
 
+// notShown refuses to go on with what is not what the person has agreed to.
+func notShown(what string) error {
+	return exit.With(exit.Refused, fmt.Errorf("the %s is not the one that was shown any more, somebody has changed it since: run the command again", what))
+}
+
 // whoami names the person for the records: the user, and the one behind sudo.
 func whoami() string {
 	name := "uid " + strconv.Itoa(os.Getuid())

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -29,11 +30,25 @@ something is missing.`,
 					return err
 				}
 				if finish && !f.dryRun && p != nil {
-					tell(env, p.String())
-					if err := f.confirm(env, os.Stdin, "Write what is missing?"); err != nil {
+					v, err := o.View(cmd.Context())
+					if err != nil {
 						return err
 					}
-					if err := change(o, func() error { p, err = o.Finish(cmd.Context()); return err }); err != nil {
+					tell(env, p.String())
+					if err := f.confirm(env, os.Stdin, fmt.Sprintf("Write what is missing on cluster %s?", v.ClusterID)); err != nil {
+						return err
+					}
+					if err := change(o, func() error {
+						now, err := o.Store.Pending()
+						if err != nil {
+							return err
+						}
+						if now == nil || now.String() != p.String() {
+							return notShown("pending list")
+						}
+						p, err = o.Finish(cmd.Context())
+						return err
+					}); err != nil {
 						return err
 					}
 				}

@@ -144,10 +144,23 @@ func (f *planFlags) run(ctx context.Context, env *Env) error {
 			if f.dryRun {
 				return nil
 			}
-			if err := f.confirm(env, os.Stdin, "Go on with it?"); err != nil {
+			v, err := o.View(ctx)
+			if err != nil {
 				return err
 			}
-			return change(o, func() error { return o.FinishMove(ctx, conn, f.timeout) })
+			if err := f.confirm(env, os.Stdin, fmt.Sprintf("Go on with it on cluster %s?", v.ClusterID)); err != nil {
+				return err
+			}
+			return change(o, func() error {
+				now, err := o.Store.Move()
+				if err != nil {
+					return err
+				}
+				if now == nil || now.String() != m.String() {
+					return notShown("move")
+				}
+				return o.FinishMove(ctx, conn, f.timeout)
+			})
 		}
 		v, err := o.View(ctx)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -40,8 +41,38 @@ func TestLookDoesNotWaitForABrokerThatHangs(t *testing.T) {
 		cancel()
 		require.NoError(t, err)
 		require.Len(t, s.Brokers, 3)
+		require.Empty(t, s.Missing)
 	}
 	require.NotEmpty(t, hung, "nothing was asked of the broker that hangs")
+}
+
+// An answer that is late is better than a refusal that is quick.
+func TestLookPrefersALateAnswerToAnError(t *testing.T) {
+	fake := kfake.MustCluster(kfake.NumBrokers(2), kfake.SeedTopics(2, "t"))
+	t.Cleanup(fake.Close)
+	c, err := Connect(Settings{Bootstrap: fake.ListenAddrs()}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	describe := kmsg.NewPtrDescribeClusterRequest()
+	refused := make(chan struct{})
+	asked := 0
+	fake.ControlKey(describe.Key(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		if asked++; asked == 1 {
+			fake.SleepControl(func() { <-refused })
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.DescribeClusterResponse)
+		resp.ErrorCode = kerr.RequestTimedOut.Code
+		if asked == 2 {
+			close(refused)
+		}
+		return resp, nil, true
+	})
+	s, err := c.Look(t.Context(), Scope{Topics: []string{"t"}}, time.Now())
+	require.NoError(t, err)
+	require.Empty(t, s.Missing)
+	require.Greater(t, asked, 1)
 }
 
 func TestHedged(t *testing.T) {

@@ -33,12 +33,16 @@ func (c *Client) Look(ctx context.Context, scope Scope, now time.Time) (*Snapsho
 	if err != nil {
 		return nil, fmt.Errorf("ask the cluster what it can do: %w", err)
 	}
+	var live []int32
+	for _, b := range s.Brokers {
+		live = append(live, b.ID)
+	}
 	var fenced, quorum, reassignments, minISR, elr error
 	var g errgroup.Group // the questions do not depend on each other; none fails the others
 	var outside []Broker
 	g.Go(func() error { outside, fenced = c.fencedBrokers(ctx); return nil })
-	g.Go(func() error { s.Quorum, quorum = c.quorum(ctx, s, abilities); return nil })
-	g.Go(func() error { reassignments = c.reassignments(ctx, scope, s, abilities); return nil })
+	g.Go(func() error { s.Quorum, quorum = c.quorum(ctx, live, abilities); return nil })
+	g.Go(func() error { reassignments = c.reassignments(ctx, scope, s, live, abilities); return nil })
 	g.Go(func() error { minISR = c.minISR(ctx, s); return nil })
 	g.Go(func() error { elr = c.elr(ctx, scope, s, abilities); return nil })
 	_ = g.Wait() // every error is kept apart
@@ -143,11 +147,12 @@ func (c *Client) fencedBrokers(ctx context.Context) ([]Broker, error) {
 	req.IncludeFencedBrokers = true
 	resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.DescribeClusterResponse, error) {
 		r := *req
-		return r.RequestWith(ctx, c.kgo)
+		resp, err := r.RequestWith(ctx, c.kgo)
+		if err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
+		}
+		return resp, err
 	})
-	if err == nil {
-		err = kerr.ErrorForCode(resp.ErrorCode)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -177,11 +182,12 @@ const elrFeature = "eligible.leader.replicas.version"
 func (c *Client) abilities(ctx context.Context) (abilities, error) {
 	var a abilities
 	resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.ApiVersionsResponse, error) {
-		return kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, c.kgo)
+		resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, c.kgo)
+		if err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
+		}
+		return resp, err
 	})
-	if err == nil {
-		err = kerr.ErrorForCode(resp.ErrorCode)
-	}
 	if err != nil {
 		return a, err
 	}
@@ -194,7 +200,7 @@ func (c *Client) abilities(ctx context.Context) (abilities, error) {
 }
 
 // quorum gives the KRaft quorum, nil where there is none.
-func (c *Client) quorum(ctx context.Context, s *Snapshot, a abilities) (*Quorum, error) {
+func (c *Client) quorum(ctx context.Context, live []int32, a abilities) (*Quorum, error) {
 	if !a.quorum {
 		return nil, nil
 	}
@@ -205,21 +211,21 @@ func (c *Client) quorum(ctx context.Context, s *Snapshot, a abilities) (*Quorum,
 	req.Topics = append(req.Topics, topic)
 	resp, err := hedged(ctx, func(ctx context.Context, n int) (*kmsg.DescribeQuorumResponse, error) {
 		r := *req
-		return r.RequestWith(ctx, c.forwards(s, a, n))
+		resp, err := r.RequestWith(ctx, c.forwards(live, a, n))
+		switch {
+		case err != nil:
+			return nil, err
+		case resp.ErrorCode != 0:
+			return nil, kerr.ErrorForCode(resp.ErrorCode)
+		case len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1:
+			return nil, fmt.Errorf("the answer has %d topics, expected one with one partition", len(resp.Topics))
+		}
+		return resp, kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
 	})
-	if err == nil {
-		err = kerr.ErrorForCode(resp.ErrorCode)
-	}
 	if err != nil {
 		return nil, err
 	}
-	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		return nil, fmt.Errorf("the answer has %d topics, expected one with one partition", len(resp.Topics))
-	}
 	p := resp.Topics[0].Partitions[0]
-	if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-		return nil, err
-	}
 	q := &Quorum{Leader: p.LeaderID, Epoch: p.LeaderEpoch}
 	for _, v := range p.CurrentVoters {
 		voter := Voter{ID: v.ReplicaID, LogEnd: v.LogEndOffset}
@@ -234,32 +240,33 @@ func (c *Client) quorum(ctx context.Context, s *Snapshot, a abilities) (*Quorum,
 
 // forwards gives who is asked, for the n-th time, what the active controller answers. In KRaft every
 // broker forwards it, while the client goes on with one; in ZooKeeper mode it has to be the controller.
-func (c *Client) forwards(s *Snapshot, a abilities, n int) kmsg.Requestor {
-	if n == 0 || !a.quorum || len(s.Brokers) == 0 {
+func (c *Client) forwards(live []int32, a abilities, n int) kmsg.Requestor {
+	if n == 0 || !a.quorum || len(live) == 0 {
 		return c.kgo
 	}
-	return c.kgo.Broker(int(s.Brokers[n%len(s.Brokers)].ID))
+	return c.kgo.Broker(int(live[n%len(live)]))
 }
 
-func (c *Client) reassignments(ctx context.Context, scope Scope, s *Snapshot, a abilities) error {
+func (c *Client) reassignments(ctx context.Context, scope Scope, s *Snapshot, live []int32, a abilities) error {
 	req := kmsg.NewPtrListPartitionReassignmentsRequest()
 	if len(scope.Topics) > 0 {
-		for _, t := range s.Topics {
+		for i := range s.Topics { // no copies: other fields are filled in at the same time
 			rt := kmsg.NewListPartitionReassignmentsRequestTopic()
-			rt.Topic = t.Name
-			for _, p := range t.Partitions {
-				rt.Partitions = append(rt.Partitions, p.ID)
+			rt.Topic = s.Topics[i].Name
+			for j := range s.Topics[i].Partitions {
+				rt.Partitions = append(rt.Partitions, s.Topics[i].Partitions[j].ID)
 			}
 			req.Topics = append(req.Topics, rt)
 		}
 	}
 	resp, err := hedged(ctx, func(ctx context.Context, n int) (*kmsg.ListPartitionReassignmentsResponse, error) {
 		r := *req
-		return r.RequestWith(ctx, c.forwards(s, a, n))
+		resp, err := r.RequestWith(ctx, c.forwards(live, a, n))
+		if err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
+		}
+		return resp, err
 	})
-	if err == nil {
-		err = kerr.ErrorForCode(resp.ErrorCode)
-	}
 	if err != nil {
 		return err
 	}
@@ -286,9 +293,9 @@ func (c *Client) minISR(ctx context.Context, s *Snapshot) error {
 	var first error
 	for start := 0; start < len(s.Topics); start += configBatch {
 		req := kmsg.NewPtrDescribeConfigsRequest()
-		for _, t := range s.Topics[start:min(start+configBatch, len(s.Topics))] {
+		for i := start; i < min(start+configBatch, len(s.Topics)); i++ {
 			r := kmsg.NewDescribeConfigsRequestResource()
-			r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, t.Name, []string{"min.insync.replicas"}
+			r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, s.Topics[i].Name, []string{"min.insync.replicas"}
 			req.Resources = append(req.Resources, r)
 		}
 		resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.DescribeConfigsResponse, error) {
@@ -336,9 +343,9 @@ func (c *Client) elr(ctx context.Context, scope Scope, s *Snapshot, a abilities)
 	req := kmsg.NewPtrDescribeTopicPartitionsRequest()
 	req.ResponsePartitionLimit = elrBatch
 	if len(scope.Topics) > 0 {
-		for _, t := range s.Topics { // in order, as the cursor wants it
+		for i := range s.Topics { // in order, as the cursor wants it
 			rt := kmsg.NewDescribeTopicPartitionsRequestTopic()
-			rt.Topic = t.Name
+			rt.Topic = s.Topics[i].Name
 			req.Topics = append(req.Topics, rt)
 		}
 	}

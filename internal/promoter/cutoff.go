@@ -34,7 +34,11 @@ func (a *Auto) finish(ctx context.Context) (bool, error) {
 		a.Operator.Log.Warn("pending list", "error", err)
 	}
 	if left == nil || len(left.Nodes) < len(before.Nodes) || left.Complete != before.Complete {
-		return true, a.audit(AuditLine{Event: AuditFinished, Broker: -1, Reason: before.String()})
+		line := AuditLine{Event: AuditFinished, Broker: -1, Reason: before.String()}
+		if errors.Is(err, ErrTakenBack) {
+			line.Error = err.Error()
+		}
+		return true, a.audit(line)
 	}
 	return false, nil
 }

@@ -70,12 +70,15 @@ func (o *Operator) promote(ctx context.Context, p Plan, limit time.Duration, fir
 	}
 	alive, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	absent := 0
+	looks, since := 0, time.Time{}
 	v, err = o.until(alive, limit, fmt.Sprintf("broker %d is in every ISR", p.Broker), func(v observer.View) []string {
-		// One look may be by a broker that does not know of it yet.
-		if absent++; v.IsLive(p.Broker) {
-			absent = 0
-		} else if absent == 2 {
+		// Some looks may be by a broker that does not know of it yet.
+		switch looks++; {
+		case v.IsLive(p.Broker):
+			looks, since = 0, time.Time{}
+		case since.IsZero():
+			since = o.Now()
+		case looks >= absentLooks && o.Now().Sub(since) >= absentFor:
 			giveUp(fmt.Errorf("broker %d is not alive any more", p.Broker))
 		}
 		return missingFromISR(v, p.Broker, p.Await)
@@ -94,6 +97,12 @@ func (o *Operator) promote(ctx context.Context, p Plan, limit time.Duration, fir
 	}
 	return r, nil
 }
+
+// A promoted broker that so many looks, over such a time, do not show is given up.
+const (
+	absentLooks = 3
+	absentFor   = 2 * time.Second
+)
 
 func missingFromISR(v observer.View, broker int32, await []string) []string {
 	var out []string

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"observer-patch/internal/exit"
 	"observer-patch/internal/hosts"
 	"observer-patch/internal/observer"
 )
@@ -51,6 +52,9 @@ func (s *Store) Pending() (*Pending, error) {
 
 // ErrOvertaken says that what was pending is no longer wanted: the list in force is another one.
 var ErrOvertaken = errors.New("somebody has changed the list since")
+
+// ErrTakenBack says that a demotion that was cut off has been undone, for the reason that follows.
+var ErrTakenBack = errors.New("it was cut off and has been taken back")
 
 // Finish writes what is pending on the nodes that can be reached now. A list that somebody has
 // changed since is not written any more: a person has precedence; the pending note is dropped then
@@ -117,7 +121,8 @@ func (o *Operator) Finish(ctx context.Context) (*Pending, error) {
 
 // resume deals with a distribution that was cut off. Where no file was written, or somebody has
 // written another list everywhere since, there is nothing to finish. A promotion is finished: it
-// loses nothing. A demotion is finished when it would still be allowed, and taken back otherwise.
+// loses nothing. A demotion is finished when it would still be allowed, and taken back otherwise, also
+// when that cannot be found out, so that it stands in the way of no promotion: ErrTakenBack.
 func (o *Operator) resume(ctx context.Context, v observer.View, p *Pending) (*Pending, error) {
 	if ids, refusals := v.InForce(); len(refusals) == 0 && !slices.Equal(observer.With(ids), observer.With(p.List)) {
 		if err := o.Store.drop(pendingFile); err != nil {
@@ -136,6 +141,7 @@ func (o *Operator) resume(ctx context.Context, v observer.View, p *Pending) (*Pe
 		}
 	}
 	change, before, list := p.Change, p.Before, p.List
+	var takenBack error
 	if change == observer.Demote {
 		for _, b := range observer.Without(list, before...) {
 			why := ""
@@ -146,7 +152,8 @@ func (o *Operator) resume(ctx context.Context, v observer.View, p *Pending) (*Pe
 				why = refusals[0].String()
 			}
 			if why != "" {
-				o.Log.Warn("a demotion was cut off and is taken back: it is not allowed any more", "broker", b, "refused", why)
+				takenBack = exit.With(exit.Refused, fmt.Errorf("demotion of broker %d: %w: %s", b, ErrTakenBack, why))
+				o.Log.Warn("a demotion was cut off and is taken back", "broker", b, "reason", why)
 				change, before, list = observer.Promote, p.List, p.Before
 			}
 		}
@@ -155,5 +162,6 @@ func (o *Operator) resume(ctx context.Context, v observer.View, p *Pending) (*Pe
 	if _, err := o.distribute(ctx, v, change, before, list, p.Undo...); err != nil {
 		return p, err
 	}
-	return o.Store.Pending()
+	left, err := o.Store.Pending()
+	return left, errors.Join(err, takenBack)
 }

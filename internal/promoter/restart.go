@@ -235,7 +235,7 @@ func (o *Operator) FinishRestart(ctx context.Context, n Restarting, limit time.D
 	if now == nil || now.Broker != n.Broker || now.StandIn != n.StandIn || !now.Since.Equal(n.Since) {
 		return exit.With(exit.Refused, fmt.Errorf("the restart of broker %d is not under way any more, somebody has changed that since: look again with %s", n.Broker, FinishRestart))
 	}
-	if _, err := o.Finish(ctx); err != nil && !errors.Is(err, ErrOvertaken) {
+	if _, err := o.Finish(ctx); err != nil && !errors.Is(err, ErrOvertaken) && !errors.Is(err, ErrTakenBack) {
 		return err
 	}
 	v, err := o.View(ctx)

@@ -73,7 +73,7 @@ func (r *rig) forwarded() (answers func() string) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				took[n.ID] = "no answer: it was killed"
+				took[n.ID] = "no answer: " + err.Error()
 				return
 			}
 			took[n.ID] = fmt.Sprintf("%.1f s (error code %d)", time.Since(began).Seconds(), resp.(*kmsg.DescribeQuorumResponse).ErrorCode)
