@@ -8,38 +8,47 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noisy gives pairs whose true ratio is known, on a machine whose speed wanders by a third.
-func noisy(pairs int, ratio, spread float64) (figures, baseline []float64) {
+// noisy gives pairs whose true ratio is known, on a machine whose speed wanders by a third. Spread is
+// the noise of a figure, start how far the clusters of two series differ.
+func noisy(series, rounds int, ratio, spread, start float64) (figures, baseline [][]float64) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range pairs {
-		speed := 40 + 20*random.Float64()
-		baseline = append(baseline, speed*(1+spread*(random.Float64()-0.5)))
-		figures = append(figures, speed*ratio*(1+spread*(random.Float64()-0.5)))
+	about := func(spread float64) float64 { return 1 + spread*(random.Float64()-0.5) }
+	for range series {
+		var f, b []float64
+		one, other := about(start), about(start)
+		for range rounds {
+			speed := 40 + 20*random.Float64()
+			b = append(b, speed*one*about(spread))
+			f = append(f, speed*other*ratio*about(spread))
+		}
+		figures, baseline = append(figures, f), append(baseline, b)
 	}
 	return figures, baseline
 }
 
 func TestARatioIsFoundThoughTheMachineWanders(t *testing.T) {
 	for _, c := range []struct {
-		name          string
-		pairs         int
-		ratio, spread float64
-		least, most   string
+		name                 string
+		series, rounds       int
+		ratio, spread, start float64
+		least, most          string
 	}{
-		{"the same", 40, 1, 0.02, "at least 0.99", "at most 1.01"},
-		{"five of a hundred less", 40, 0.95, 0.02, "UNDER 0.99", "at most 1.01"},
-		{"five of a hundred more", 40, 1.05, 0.02, "at least 0.99", "OVER 1.01"},
-		{"too noisy", 6, 1, 0.5, "neither shown to be at least 0.99 nor under it", "neither shown to be at most 1.01 nor over it"},
+		{"the same", 5, 8, 1, 0.02, 0, "at least 0.99", "at most 1.01"},
+		{"five of a hundred less", 5, 8, 0.95, 0.02, 0, "UNDER 0.99", "at most 1.01"},
+		{"five of a hundred more", 5, 8, 1.05, 0.02, 0, "at least 0.99", "OVER 1.01"},
+		{"too noisy", 2, 3, 1, 0.5, 0, "neither shown to be at least 0.99 nor under it", "neither shown to be at most 1.01 nor over it"},
+		{"many rounds of clusters that differ", 3, 200, 1, 0.02, 0.1, "neither shown to be at least 0.99 nor under it", "neither shown to be at most 1.01 nor over it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			figures, baseline := noisy(c.pairs, c.ratio, c.spread)
+			figures, baseline := noisy(c.series, c.rounds, c.ratio, c.spread, c.start)
 			r, err := Compare(figures, baseline, 7)
 			require.NoError(t, err)
 			assert.Equal(t, c.least, r.AtLeast(0.99), r)
 			assert.Equal(t, c.most, r.AtMost(1.01), r)
 			assert.LessOrEqual(t, r.Low, r.Mean)
 			assert.LessOrEqual(t, r.Mean, r.High)
-			assert.Equal(t, c.pairs, r.Pairs)
+			assert.Equal(t, c.series*c.rounds, r.Pairs)
+			assert.Equal(t, c.ratio == 1, r.Tells())
 			again, err := Compare(figures, baseline, 7)
 			require.NoError(t, err)
 			assert.Equal(t, r, again)
@@ -47,19 +56,33 @@ func TestARatioIsFoundThoughTheMachineWanders(t *testing.T) {
 	}
 }
 
-func TestOnePairHasNoSpread(t *testing.T) {
-	r, err := Compare([]float64{3}, []float64{2}, 1)
+// The mean of ratios of equal figures is above 1 where they are noisy; that of their logarithms is not.
+func TestNoiseIsNoGain(t *testing.T) {
+	figures, baseline := noisy(1, 2_000, 1, 0.8, 0)
+	r, err := Compare(figures, baseline, 7)
 	require.NoError(t, err)
-	assert.Equal(t, Ratio{Mean: 1.5, Low: 1.5, High: 1.5, Pairs: 1}, r)
+	turned, err := Compare(baseline, figures, 7)
+	require.NoError(t, err)
+	require.InDelta(t, 1, r.Mean*turned.Mean, 1e-9)
+	require.InDelta(t, 1, r.Mean, 0.02)
+}
+
+func TestOnePairHasNoSpread(t *testing.T) {
+	r, err := Compare([][]float64{{3}}, [][]float64{{2}}, 1)
+	require.NoError(t, err)
 	assert.Equal(t, "1.500 (1.500 to 1.500)", r.String())
+	assert.Equal(t, 1, r.Pairs)
 }
 
 func TestPairsThatDoNotMatchAreRefused(t *testing.T) {
-	for name, c := range map[string][2][]float64{
-		"none":       {nil, nil},
-		"one is out": {{1, 2}, {1}},
-		"nothing":    {{1}, {0}},
-		"negative":   {{1}, {-1}},
+	for name, c := range map[string][2][][]float64{
+		"none":                 {nil, nil},
+		"an empty series":      {{{}}, {{}}},
+		"one series is out":    {{{1}, {2}}, {{1}}},
+		"one is out":           {{{1, 2}}, {{1}}},
+		"nothing":              {{{1}}, {{0}}},
+		"negative":             {{{1}}, {{-1}}},
+		"nothing, the figures": {{{0}}, {{1}}},
 	} {
 		_, err := Compare(c[0], c[1], 1)
 		assert.Error(t, err, name)

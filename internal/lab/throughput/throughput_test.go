@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,8 +37,8 @@ import (
 var (
 	dist    = flag.String("dist", "", "folder with the bundle of the release")
 	version = flag.String("release", "4.1.0", "release")
-	series  = flag.Int("series", 3, "how often all clusters are started anew")
-	rounds  = flag.Int("rounds", 16, "rounds of a series; each measures every variant, in another order")
+	series  = flag.Int("series", 5, "how often all clusters are started anew")
+	rounds  = flag.Int("rounds", 8, "rounds of a series, a multiple of four; each measures every variant, in another order")
 	page    = flag.String("page", "", "file for the page; empty: none")
 )
 
@@ -48,7 +49,7 @@ const (
 	// Batches are full whenever more is sent than goes, which makes all turns alike.
 	size, full = 1000, 16 << 10
 	// warm, fast and paced are records.
-	warm, fast, paced = 150_000, 90_000, 450
+	warm, fast, paced = 120_000, 60_000, 450
 	// rate is records per second when latency is measured.
 	rate = 600
 	// seed is that of the bounds of the ratios.
@@ -63,8 +64,9 @@ type variant struct {
 	cluster   *cluster.Cluster
 	// filling sends full batches, prompt sends each record at once.
 	filling, prompt *kgo.Client
-	// speed is in MB a second, p99 in ms, cpu in seconds of all brokers for a GB; one of each a round.
-	speed, p99, cpu []float64
+	// speed is in MB a second, p99 in ms, cpu in seconds of all brokers for a GB; one of each a round,
+	// by series.
+	speed, p99, cpu [][]float64
 }
 
 // TestWhatAProducerPays runs the clusters of all variants at the same time and gives each its turn in
@@ -81,10 +83,14 @@ func TestWhatAProducerPays(t *testing.T) {
 	require.NoError(t, err)
 	variants := []*variant{{name: "upstream's jars"}, {name: "upstream's jars again"}, {name: "patched, no file", patched: true}, {name: "patched, an observer elsewhere", patched: true, observers: []int32{4}}}
 	for n := range *series {
+		if t.Failed() {
+			break
+		}
 		t.Run(fmt.Sprintf("series %d", n+1), func(t *testing.T) { // which ends its clusters
 			producers, nodes := processors(t)
 			for i := range variants {
 				v := variants[(i+n)%len(variants)]
+				v.speed, v.p99, v.cpu = append(v.speed, nil), append(v.p99, nil), append(v.cpu, nil)
 				v.start(ctx, t, map[bool][]string{false: upstream, true: patched}[v.patched])
 			}
 			for _, v := range variants {
@@ -93,7 +99,7 @@ func TestWhatAProducerPays(t *testing.T) {
 				}
 			}
 			bind(t, os.Getpid(), producers)
-			t.Cleanup(func() { bind(t, os.Getpid(), append(nodes, producers...)) })
+			t.Cleanup(func() { bind(t, os.Getpid(), slices.Concat(nodes, producers)) })
 			for _, v := range variants {
 				v.send(ctx, t, v.filling, warm, 0)
 				v.send(ctx, t, v.prompt, paced, rate)
@@ -101,8 +107,7 @@ func TestWhatAProducerPays(t *testing.T) {
 			for round := range *rounds {
 				for _, v := range order(variants, round) {
 					v.measure(ctx, t)
-					n := len(v.speed) - 1
-					t.Logf("round %d, %s: %.1f MB/s, %.2f s of CPU a GB, p99 %.1f ms", round+1, v.name, v.speed[n], v.cpu[n], v.p99[n])
+					t.Logf("round %d, %s: %.1f MB/s, %.2f s of CPU a GB, p99 %.1f ms", round+1, v.name, v.speed[n][round], v.cpu[n][round], v.p99[n][round])
 				}
 			}
 		})
@@ -115,28 +120,34 @@ func TestWhatAProducerPays(t *testing.T) {
 	}
 }
 
-// order gives whose turn it is: in four rounds each comes once at every place, and in the next four
-// they go backwards.
+// order gives whose turn it is: in as many rounds as there are variants, an even number, each comes
+// once at every place and once after every other one (Williams 1949).
 func order(variants []*variant, round int) []*variant {
-	out := slices.Clone(variants)
+	n := len(variants)
+	out := make([]*variant, n)
 	for i := range out {
-		out[i] = variants[(i+round)%len(variants)]
-	}
-	if round/len(variants)%2 == 1 {
-		slices.Reverse(out)
+		zigzag := (i + 1) / 2
+		if i%2 == 0 {
+			zigzag = n - i/2
+		}
+		out[i] = variants[(zigzag+round)%n]
 	}
 	return out
 }
 
-// processors parts the machine's processors, so that the producer takes nothing from the brokers,
-// whichever are measured.
+// processors parts those that this process may use, so that the producer takes nothing from the
+// brokers, whichever are measured.
 func processors(t *testing.T) (producers, nodes []int) {
-	n := runtime.NumCPU()
-	require.Greater(t, n, 1, "brokers and producer need a processor each")
-	for cpu := range n - 1 {
-		nodes = append(nodes, cpu)
+	var may unix.CPUSet
+	require.NoError(t, unix.SchedGetaffinity(0, &may))
+	for cpu := range len(may) * strconv.IntSize {
+		if may.IsSet(cpu) {
+			nodes = append(nodes, cpu)
+		}
 	}
-	return []int{n - 1}, nodes
+	last := len(nodes) - 1
+	require.Positive(t, last, "brokers and producer need a processor each")
+	return nodes[last:], nodes[:last]
 }
 
 // bind has the process run on the processors only. Threads that it makes later do what the thread
@@ -194,11 +205,12 @@ func (v *variant) measure(ctx context.Context, t *testing.T) {
 	before, began := v.processor(t), time.Now()
 	v.send(ctx, t, v.filling, fast, 0)
 	took, used := time.Since(began), v.processor(t)-before
-	v.speed = append(v.speed, float64(fast)*size/1e6/took.Seconds())
-	v.cpu = append(v.cpu, used.Seconds()*1e9/(float64(fast)*size))
+	n := len(v.speed) - 1
+	v.speed[n] = append(v.speed[n], float64(fast)*size/1e6/took.Seconds())
+	v.cpu[n] = append(v.cpu[n], used.Seconds()*1e9/(float64(fast)*size))
 	each := v.send(ctx, t, v.prompt, paced, rate)
 	slices.Sort(each)
-	v.p99 = append(v.p99, float64(each[len(each)*99/100])/float64(time.Millisecond))
+	v.p99[n] = append(v.p99[n], float64(each[len(each)*99/100])/float64(time.Millisecond))
 }
 
 // ticks is how many of the clock's ticks of /proc are a second (USER_HZ, proc_pid_stat(5)).
@@ -233,7 +245,8 @@ func create(ctx context.Context, t *testing.T, c *cluster.Cluster, name string, 
 	require.NoError(t, kerr.ErrorForCode(resp.(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode))
 }
 
-// send sends count records with acks=all, at a rate or (0) as fast as they go, and gives how long each took.
+// send sends count records with acks=all, at a rate or (0) as fast as they go, and gives how long each
+// took from when it was due.
 func (v *variant) send(ctx context.Context, t *testing.T, client *kgo.Client, count, perSecond int) []time.Duration {
 	value := []byte(strings.Repeat("x", size))
 	var mu sync.Mutex
@@ -241,15 +254,15 @@ func (v *variant) send(ctx context.Context, t *testing.T, client *kgo.Client, co
 	took := make([]time.Duration, 0, count)
 	began := time.Now()
 	for i := range count {
+		due := time.Now()
 		if perSecond > 0 {
-			due := time.NewTimer(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(perSecond))))
-			<-due.C
+			due = began.Add(time.Duration(i) * time.Second / time.Duration(perSecond))
+			<-time.After(time.Until(due))
 		}
-		sent := time.Now()
 		client.Produce(ctx, &kgo.Record{Value: value}, func(_ *kgo.Record, err error) {
 			mu.Lock()
 			defer mu.Unlock()
-			took = append(took, time.Since(sent))
+			took = append(took, time.Since(due))
 			if err != nil && failed == nil {
 				failed = err
 			}
@@ -262,57 +275,61 @@ func (v *variant) send(ctx context.Context, t *testing.T, client *kgo.Client, co
 	return took
 }
 
-// table gives the page: the ratios to the mean of upstream's two turns in the same round, of all
-// rounds and of each series, and every round.
+// table gives the page: the ratios to upstream's two turns in the same round, and every round.
 func table(t *testing.T, variants []*variant) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What a producer pays\n\nMade by `make throughput` on %s UTC; %s, KRaft; %d series of %d rounds. In each series four clusters of 4 brokers and a controller are started anew and run at the same time on one machine, two of them with upstream's jars. The producer has one processor, all nodes together the other %d.\n", time.Now().UTC().Format("2006-01-02 15:04"), *version, *series, *rounds, runtime.NumCPU()-1)
+	fmt.Fprintf(&b, "# What a producer pays\n\nMade by `make throughput` on %s UTC; %s, KRaft; %d series of %d rounds. In each series four clusters of 4 brokers and a controller are started anew and run at the same time on one machine, two of them with upstream's jars. The producer has one processor, all nodes together the others of %d; 'no file' is an empty one that was removed after the start.\n", time.Now().UTC().Format("2006-01-02 15:04"), *version, *series, *rounds, runtime.NumCPU())
 	fmt.Fprintf(&b, "acks=all, idempotent, %d bytes a record, batches of %d bytes, three partitions of three replicas, %d records of warm-up. In every round each cluster has its turn, in another order: %d records as fast as they go, then p99 of the acknowledgement of %d at %d a second. Processor time is that of all brokers. The nodes' JVMs compile with C1 only, which does less for a call than a production JVM.\n\n", size, full, warm, fast, paced, rate)
-	b.WriteString("Against the mean of upstream's two clusters in the same round: trimmed mean of the rounds' ratios (and its 95 % bounds). How far upstream's own two are apart is what the method cannot tell.\n\n| | throughput | processor time for a GB | p99 | throughput by series |\n| --- | --- | --- | --- | --- |\n")
-	compare := func(figures, baseline []float64) Ratio {
+	b.WriteString("Against the geometric mean of upstream's two clusters in the same round: the trimmed geometric mean of the rounds' ratios, and its 95 % bounds, for which series were drawn anew first and then their rounds. How far upstream's own two are apart is what the method cannot tell.\n\n| | throughput | processor time for a GB | p99 | throughput by series |\n| --- | --- | --- | --- | --- |\n")
+	compare := func(figures, baseline [][]float64) Ratio {
 		r, err := Compare(figures, baseline, seed)
 		require.NoError(t, err)
 		return r
 	}
-	speed, cpu, p99 := mean(variants[0].speed, variants[1].speed), mean(variants[0].cpu, variants[1].cpu), mean(variants[0].p99, variants[1].p99)
-	fmt.Fprintf(&b, "| upstream's first to its second | %s | %s | %s |", compare(variants[0].speed, variants[1].speed), compare(variants[0].cpu, variants[1].cpu), compare(variants[0].p99, variants[1].p99))
-	for n := range *series {
-		fmt.Fprintf(&b, " %s", compare(part(variants[0].speed, n), part(variants[1].speed, n)))
-	}
-	b.WriteString(" |\n")
-	var verdicts strings.Builder
-	for _, v := range variants[2:] {
-		s, c := compare(v.speed, speed), compare(v.cpu, cpu)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |", v.name, s, c, compare(v.p99, p99))
-		for n := range *series {
-			fmt.Fprintf(&b, " %s", compare(part(v.speed, n), part(speed, n)))
+	up, again := variants[0], variants[1]
+	speed, cpu, p99 := mean(up.speed, again.speed), mean(up.cpu, again.cpu), mean(up.p99, again.p99)
+	row := func(name string, of *variant, speed, cpu, p99 [][]float64) (s, c Ratio) {
+		s, c = compare(of.speed, speed), compare(of.cpu, cpu)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |", name, s, c, compare(of.p99, p99))
+		for n := range speed {
+			fmt.Fprintf(&b, " %.3f", compare(of.speed[n:n+1], speed[n:n+1]).Mean)
 		}
 		b.WriteString(" |\n")
+		return s, c
+	}
+	s, c := row("upstream's first to its second", up, again.speed, again.cpu, again.p99)
+	var verdicts strings.Builder
+	if !s.Tells() || !c.Tells() {
+		verdicts.WriteString("- Upstream's own two clusters differ beyond their bounds: what follows shows nothing.\n")
+	}
+	for _, v := range variants[2:] {
+		s, c := row(v.name, v, speed, cpu, p99)
 		fmt.Fprintf(&verdicts, "- %s: throughput is %s of upstream's; processor time is %s of upstream's.\n", v.name, s.AtLeast(0.99), c.AtMost(1.01))
 	}
-	b.WriteString("\n" + verdicts.String() + "\n| round |")
+	b.WriteString("\n" + verdicts.String() + "\n| series.round |")
 	for _, v := range variants {
 		fmt.Fprintf(&b, " %s: MB/s, s/GB, p99 in ms |", v.name)
 	}
 	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(variants)) + "\n")
-	for i := range speed {
-		fmt.Fprintf(&b, "| %d.%d |", i / *rounds + 1, i%*rounds+1)
-		for _, v := range variants {
-			fmt.Fprintf(&b, " %.1f, %.2f, %.1f |", v.speed[i], v.cpu[i], v.p99[i])
+	for n := range speed {
+		for i := range speed[n] {
+			fmt.Fprintf(&b, "| %d.%d |", n+1, i+1)
+			for _, v := range variants {
+				fmt.Fprintf(&b, " %.1f, %.2f, %.1f |", v.speed[n][i], v.cpu[n][i], v.p99[n][i])
+			}
+			b.WriteString("\n")
 		}
-		b.WriteString("\n")
 	}
 	return b.String()
 }
 
-// part gives the rounds of a series.
-func part(figures []float64, n int) []float64 { return figures[n**rounds : (n+1)**rounds] }
-
-// mean is that of two figures taken in the same round.
-func mean(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for i := range a {
-		out[i] = (a[i] + b[i]) / 2
+// mean is the geometric one of two figures taken in the same round.
+func mean(a, b [][]float64) [][]float64 {
+	out := make([][]float64, len(a))
+	for n := range a {
+		for i := range a[n] {
+			out[n] = append(out[n], math.Sqrt(a[n][i]*b[n][i]))
+		}
 	}
 	return out
 }
