@@ -20,7 +20,8 @@ import (
 // The active controller hangs, with its connections open, while two sync replicas are lost. A broker
 // looks for another controller only when its question to this one has timed out, after
 // controller.socket.timeout.ms (upstream's NodeToControllerChannelManager): whatever it forwards for
-// a client waits for that, and every change of an ISR too.
+// a client waits for that. Its changes of ISRs go by a channel of their own, which finds out by itself,
+// and not before it is used: hence the time comes twice.
 func TestAutoPromotesBesideAControllerThatHangs(t *testing.T) {
 	for _, timeout := range []time.Duration{30 * time.Second, 3 * time.Second} { // upstream's default, and what docs/promotion.md advises
 		t.Run(timeout.String(), func(t *testing.T) {
@@ -39,7 +40,7 @@ func TestAutoPromotesBesideAControllerThatHangs(t *testing.T) {
 			ok := r.event(a.audit, promoter.AuditPromote, killed)
 			require.Equal(t, int32(4), ok.Broker)
 			setting := "controller.socket.timeout.ms=" + fmt.Sprint(timeout.Milliseconds())
-			r.took("auto: PROMOTE-OK after the partitions fell under their minimum, the active controller hung, "+setting, ok.Time.Sub(under), promoteBound+timeout)
+			r.took("auto: PROMOTE-OK after the partitions fell under their minimum, the active controller hung, "+setting, ok.Time.Sub(under), promoteBound+2*timeout)
 			r.took("auto: the same after the controller hung", ok.Time.Sub(hung), 0)
 			r.until("4 helps out", "t", func(_ int32, isr []int32) bool { return has(isr, 4) })
 			r.saw("how long brokers took for a question that they forward, asked when the controller hung, "+setting, "%s", answers())
