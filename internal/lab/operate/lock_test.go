@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	ways "observer-patch/internal/cluster"
 	"observer-patch/internal/lab/cluster"
@@ -53,10 +55,14 @@ func (r *rig) may(m member, change observer.Change, limit time.Duration) {
 	require.NoError(r.t, r.cluster.Await(r.ctx, limit, fmt.Sprintf("the lock lets it %s", change), func(ctx context.Context) error { return m.Check(ctx, change) }))
 }
 
-// barred waits until the instance is told that another one has the lock; it must not get it.
-func (r *rig) barred(m member) {
+// barred waits until the instance is told that another one has the lock; it must not get it. The holder
+// asks too, as auto does at every scan: DescribeGroups shows what is committed only, and where the
+// holder's membership is above the watermark of a new leader that cannot commit, the instance finds
+// nobody there and joins. It hears who leads when the holder has joined again.
+func (r *rig) barred(m, holder member) {
 	r.t.Helper()
-	require.NoError(r.t, r.cluster.Await(r.ctx, session, "it hears that another one has the lock", func(ctx context.Context) error {
+	require.NoError(r.t, r.cluster.Await(r.ctx, 2*session, "it hears that another one has the lock", func(ctx context.Context) error {
+		require.NoError(r.t, holder.Check(ctx, observer.Promote))
 		err := m.Check(ctx, observer.Promote)
 		require.Error(r.t, err)
 		if errors.Is(err, promoter.ErrNotHeld) {
@@ -64,6 +70,26 @@ func (r *rig) barred(m member) {
 		}
 		return err
 	}))
+}
+
+// members gives how many members DescribeGroups shows.
+func (r *rig) members(m member, group string) (n int) {
+	r.t.Helper()
+	req := kmsg.NewPtrDescribeGroupsRequest()
+	req.Groups = []string{group}
+	require.NoError(r.t, r.cluster.Await(r.ctx, time.Minute, "the coordinator answers", func(ctx context.Context) error {
+		resp, err := m.client.Request(ctx, req)
+		if err != nil {
+			return err
+		}
+		g := resp.(*kmsg.DescribeGroupsResponse).Groups[0]
+		n = len(g.Members)
+		if err := kerr.ErrorForCode(g.ErrorCode); !errors.Is(err, kerr.GroupIDNotFound) {
+			return err
+		}
+		return nil
+	}))
+	return n
 }
 
 // unwritable loses the lock's coordinator and one more broker. Answers says that the coordinator of
@@ -87,12 +113,13 @@ func unwritable(t *testing.T, version string, answers bool) {
 	a := r.member(group)
 	r.may(a, observer.Demote, time.Minute)
 	b := r.member(group)
-	r.barred(b)
+	r.barred(b, a)
 
 	dead, killed, _ := r.fall("t")
 	all, failed := counts()
 	r.may(a, observer.Promote, time.Minute)
 	r.took("upstream's "+version+": the holder may promote after kill -9 of its coordinator and one more of three brokers", time.Since(killed), 0)
+	r.saw("upstream's "+version+": the members that the new coordinator shows", "%d, see barred", r.members(a, group))
 	// It stays so for longer than a session, and nobody else gets it.
 	until := time.Now().Add(session + session/2)
 	require.NoError(t, c.Await(ctx, 2*session, "a session and a half have passed", func(ctx context.Context) error {
@@ -105,7 +132,7 @@ func unwritable(t *testing.T, version string, answers bool) {
 	}))
 	allNow, failedNow := counts()
 	require.Equal(t, allNow-all, failedNow-failed, "the coordinator could write: that is not the situation")
-	r.barred(b)
+	r.barred(b, a)
 	err = a.Check(ctx, observer.Demote)
 	if !answers {
 		require.ErrorIs(t, err, promoter.ErrNotHeld)
