@@ -198,10 +198,10 @@ func (r *rig) busy() (counts func() (int64, int64)) {
 	var all, failed atomic.Int64
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(500 * time.Millisecond)
+		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			one, end := context.WithTimeout(ctx, 2*time.Second)
+			one, end := context.WithTimeout(ctx, 500*time.Millisecond)
 			offsets := kadm.Offsets{}
 			offsets.AddOffset("t", 0, 1, -1)
 			resp, err := kadm.NewClient(cl).CommitOffsets(one, "consumers", offsets)
