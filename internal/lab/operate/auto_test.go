@@ -31,7 +31,7 @@ func TestAutoPromotesAndDemotes(t *testing.T) {
 	r.locked(a)
 	// A second instance on another machine (another state folder) finds the lock taken.
 	second := r.auto(t.TempDir(), nil)
-	r.rule(second.audit, promoter.SkipNoLock, time.Time{})
+	r.event(second.audit, promoter.AuditSkip, time.Time{})
 
 	dead, killed, under := r.fall("t")
 	all, failed := counts()
