@@ -75,10 +75,7 @@ func (c *Client) metadata(ctx context.Context, scope Scope, s *Snapshot) (int32,
 		t.Topic = kmsg.StringPtr(name)
 		req.Topics = append(req.Topics, t)
 	}
-	resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.MetadataResponse, error) {
-		r := *req
-		return r.RequestWith(ctx, c.kgo)
-	})
+	resp, err := ask(ctx, req, c.anybody, uncoded[*kmsg.MetadataResponse])
 	if err != nil {
 		return None, fmt.Errorf("ask the cluster for its metadata: %w", err)
 	}
@@ -145,14 +142,7 @@ func (s *Snapshot) addDead(fenced []Broker) {
 func (c *Client) fencedBrokers(ctx context.Context) ([]Broker, error) {
 	req := kmsg.NewPtrDescribeClusterRequest()
 	req.IncludeFencedBrokers = true
-	resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.DescribeClusterResponse, error) {
-		r := *req
-		resp, err := r.RequestWith(ctx, c.kgo)
-		if err == nil {
-			err = kerr.ErrorForCode(resp.ErrorCode)
-		}
-		return resp, err
-	})
+	resp, err := ask(ctx, req, c.anybody, func(r *kmsg.DescribeClusterResponse) int16 { return r.ErrorCode })
 	if err != nil {
 		return nil, err
 	}
@@ -181,13 +171,7 @@ const elrFeature = "eligible.leader.replicas.version"
 // abilities asks any broker. ZooKeeper brokers do not list DescribeQuorum.
 func (c *Client) abilities(ctx context.Context) (abilities, error) {
 	var a abilities
-	resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.ApiVersionsResponse, error) {
-		resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, c.kgo)
-		if err == nil {
-			err = kerr.ErrorForCode(resp.ErrorCode)
-		}
-		return resp, err
-	})
+	resp, err := ask(ctx, kmsg.NewPtrApiVersionsRequest(), c.anybody, func(r *kmsg.ApiVersionsResponse) int16 { return r.ErrorCode })
 	if err != nil {
 		return a, err
 	}
@@ -209,21 +193,17 @@ func (c *Client) quorum(ctx context.Context, live []int32, a abilities) (*Quorum
 	topic.Topic = "__cluster_metadata"
 	topic.Partitions = append(topic.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
 	req.Topics = append(req.Topics, topic)
-	resp, err := hedged(ctx, func(ctx context.Context, n int) (*kmsg.DescribeQuorumResponse, error) {
-		r := *req
-		resp, err := r.RequestWith(ctx, c.forwards(live, a, n))
-		switch {
-		case err != nil:
-			return nil, err
-		case resp.ErrorCode != 0:
-			return nil, kerr.ErrorForCode(resp.ErrorCode)
-		case len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1:
-			return nil, fmt.Errorf("the answer has %d topics, expected one with one partition", len(resp.Topics))
+	resp, err := ask(ctx, req, c.forwarding(live, a), func(r *kmsg.DescribeQuorumResponse) int16 {
+		if r.ErrorCode == 0 && len(r.Topics) == 1 && len(r.Topics[0].Partitions) == 1 {
+			return r.Topics[0].Partitions[0].ErrorCode
 		}
-		return resp, kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
+		return r.ErrorCode
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return nil, fmt.Errorf("the answer has %d topics, expected one with one partition", len(resp.Topics))
 	}
 	p := resp.Topics[0].Partitions[0]
 	q := &Quorum{Leader: p.LeaderID, Epoch: p.LeaderEpoch}
@@ -238,15 +218,6 @@ func (c *Client) quorum(ctx context.Context, live []int32, a abilities) (*Quorum
 	return q, nil
 }
 
-// forwards gives who is asked, for the n-th time, what the active controller answers. In KRaft every
-// broker forwards it, while the client goes on with one; in ZooKeeper mode it has to be the controller.
-func (c *Client) forwards(live []int32, a abilities, n int) kmsg.Requestor {
-	if n == 0 || !a.quorum || len(live) == 0 {
-		return c.kgo
-	}
-	return c.kgo.Broker(int(live[n%len(live)]))
-}
-
 func (c *Client) reassignments(ctx context.Context, scope Scope, s *Snapshot, live []int32, a abilities) error {
 	req := kmsg.NewPtrListPartitionReassignmentsRequest()
 	if len(scope.Topics) > 0 {
@@ -259,14 +230,7 @@ func (c *Client) reassignments(ctx context.Context, scope Scope, s *Snapshot, li
 			req.Topics = append(req.Topics, rt)
 		}
 	}
-	resp, err := hedged(ctx, func(ctx context.Context, n int) (*kmsg.ListPartitionReassignmentsResponse, error) {
-		r := *req
-		resp, err := r.RequestWith(ctx, c.forwards(live, a, n))
-		if err == nil {
-			err = kerr.ErrorForCode(resp.ErrorCode)
-		}
-		return resp, err
-	})
+	resp, err := ask(ctx, req, c.forwarding(live, a), func(r *kmsg.ListPartitionReassignmentsResponse) int16 { return r.ErrorCode })
 	if err != nil {
 		return err
 	}
@@ -298,10 +262,7 @@ func (c *Client) minISR(ctx context.Context, s *Snapshot) error {
 			r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, s.Topics[i].Name, []string{"min.insync.replicas"}
 			req.Resources = append(req.Resources, r)
 		}
-		resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.DescribeConfigsResponse, error) {
-			r := *req
-			return r.RequestWith(ctx, c.kgo)
-		})
+		resp, err := ask(ctx, req, c.anybody, uncoded[*kmsg.DescribeConfigsResponse])
 		if err != nil {
 			return err
 		}
@@ -351,10 +312,7 @@ func (c *Client) elr(ctx context.Context, scope Scope, s *Snapshot, a abilities)
 	}
 	for {
 		page := *req // the next one is made while this may still be asked for
-		resp, err := hedged(ctx, func(ctx context.Context, _ int) (*kmsg.DescribeTopicPartitionsResponse, error) {
-			r := page
-			return r.RequestWith(ctx, c.kgo)
-		})
+		resp, err := ask(ctx, &page, c.anybody, uncoded[*kmsg.DescribeTopicPartitionsResponse])
 		if err != nil {
 			return err
 		}
