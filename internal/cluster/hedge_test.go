@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,14 +13,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+func faked(t *testing.T, brokers int) (*kfake.Cluster, *Client) {
+	fake := kfake.MustCluster(kfake.NumBrokers(brokers), kfake.SeedTopics(2, "t"))
+	t.Cleanup(fake.Close)
+	return fake, connected(t, fake.ListenAddrs()...)
+}
+
 // A broker that hangs is listed as alive until its session is over.
 func TestLookDoesNotWaitForABrokerThatHangs(t *testing.T) {
-	fake := kfake.MustCluster(kfake.NumBrokers(3), kfake.SeedTopics(2, "t"))
-	t.Cleanup(fake.Close)
-	c, err := Connect(Settings{Bootstrap: fake.ListenAddrs()}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	_, err = c.Look(t.Context(), Scope{}, time.Now())
+	fake, c := faked(t, 3)
+	_, err := c.Look(t.Context(), Scope{}, time.Now())
 	require.NoError(t, err)
 
 	over := make(chan struct{})
@@ -48,11 +49,7 @@ func TestLookDoesNotWaitForABrokerThatHangs(t *testing.T) {
 
 // An answer that is late is better than a refusal that is quick.
 func TestLookPrefersALateAnswerToAnError(t *testing.T) {
-	fake := kfake.MustCluster(kfake.NumBrokers(2), kfake.SeedTopics(2, "t"))
-	t.Cleanup(fake.Close)
-	c, err := Connect(Settings{Bootstrap: fake.ListenAddrs()}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
+	fake, c := faked(t, 2)
 	describe := kmsg.NewPtrDescribeClusterRequest()
 	refused := make(chan struct{})
 	asked := 0

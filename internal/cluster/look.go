@@ -338,16 +338,3 @@ func (c *Client) elr(ctx context.Context, scope Scope, s *Snapshot, a abilities)
 		req.Cursor = &cursor
 	}
 }
-
-// partition gives a partition to write to, nil when the snapshot has none.
-func (s *Snapshot) partition(topic string, id int32) *Partition {
-	t := s.Topic(topic)
-	if t == nil {
-		return nil
-	}
-	i, found := t.partitionPlace(id)
-	if !found {
-		return nil
-	}
-	return &t.Partitions[i]
-}

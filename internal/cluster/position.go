@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -264,14 +263,4 @@ func (c *Client) offsets(ctx context.Context, s *Snapshot, broker, replica int32
 			}
 		}
 	}
-}
-
-// topicPlace and partitionPlace look at nothing but what they search by: the rest may be filled in
-// at the same time.
-func (s *Snapshot) topicPlace(name string) (int, bool) {
-	return sort.Find(len(s.Topics), func(i int) int { return cmp.Compare(name, s.Topics[i].Name) })
-}
-
-func (t *Topic) partitionPlace(id int32) (int, bool) {
-	return sort.Find(len(t.Partitions), func(i int) int { return cmp.Compare(id, t.Partitions[i].ID) })
 }

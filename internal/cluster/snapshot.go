@@ -4,8 +4,10 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -200,4 +202,27 @@ func (s *Snapshot) Topic(name string) *Topic {
 		return nil
 	}
 	return &s.Topics[i]
+}
+
+// partition gives a partition to write to, nil when the snapshot has none.
+func (s *Snapshot) partition(topic string, id int32) *Partition {
+	t := s.Topic(topic)
+	if t == nil {
+		return nil
+	}
+	i, found := t.partitionPlace(id)
+	if !found {
+		return nil
+	}
+	return &t.Partitions[i]
+}
+
+// topicPlace and partitionPlace look at nothing but what they search by: the rest may be filled in
+// at the same time.
+func (s *Snapshot) topicPlace(name string) (int, bool) {
+	return sort.Find(len(s.Topics), func(i int) int { return cmp.Compare(name, s.Topics[i].Name) })
+}
+
+func (t *Topic) partitionPlace(id int32) (int, bool) {
+	return sort.Find(len(t.Partitions), func(i int) int { return cmp.Compare(id, t.Partitions[i].ID) })
 }

@@ -19,13 +19,19 @@ func hole(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func watched(t *testing.T, bootstrap ...string) *Client {
+func connected(t *testing.T, bootstrap ...string) *Client {
 	c, err := Connect(Settings{Bootstrap: bootstrap}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func watched(t *testing.T, bootstrap ...string) *Client {
+	c := connected(t, bootstrap...)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { c.Watch(ctx); close(done) }()
-	t.Cleanup(func() { cancel(); <-done; c.Close() })
+	t.Cleanup(func() { cancel(); <-done })
 	return c
 }
 
