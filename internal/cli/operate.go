@@ -71,9 +71,23 @@ func change(o *promoter.Operator, do func() error) error {
 	return do()
 }
 
-// notShown refuses to go on with what is not what the person has agreed to.
-func notShown(what string) error {
-	return exit.With(exit.Refused, fmt.Errorf("the %s is not the one that was shown any more, somebody has changed it since: run the command again", what))
+// goOn finishes what was cut off, as it was shown: it asks, and refuses when something else lies there
+// by then.
+func goOn[T fmt.Stringer](f *operating, env *Env, o *promoter.Operator, what, question string, shown *T, now func() (*T, error), do func() error) error {
+	agreed := (*shown).String()
+	if err := f.confirm(env, os.Stdin, fmt.Sprintf("%s on cluster %s?", question, o.Store.Cluster())); err != nil {
+		return err
+	}
+	return change(o, func() error {
+		left, err := now()
+		if err != nil {
+			return err
+		}
+		if left == nil || (*left).String() != agreed {
+			return exit.With(exit.Refused, fmt.Errorf("the %s is not the one that was shown any more, somebody has changed it since: run the command again", what))
+		}
+		return do()
+	})
 }
 
 // whoami names the person for the records: the user, and the one behind sudo.

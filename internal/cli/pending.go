@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
@@ -30,25 +27,8 @@ something is missing.`,
 					return err
 				}
 				if finish && !f.dryRun && p != nil {
-					v, err := o.View(cmd.Context())
-					if err != nil {
-						return err
-					}
 					tell(env, p.String())
-					if err := f.confirm(env, os.Stdin, fmt.Sprintf("Write what is missing on cluster %s?", v.ClusterID)); err != nil {
-						return err
-					}
-					if err := change(o, func() error {
-						now, err := o.Store.Pending()
-						if err != nil {
-							return err
-						}
-						if now == nil || now.String() != p.String() {
-							return notShown("pending list")
-						}
-						p, err = o.Finish(cmd.Context())
-						return err
-					}); err != nil {
+					if err := goOn(&f, env, o, "pending list", "Write what is missing", p, o.Store.Pending, func() error { p, err = o.Finish(cmd.Context()); return err }); err != nil {
 						return err
 					}
 				}

@@ -144,23 +144,7 @@ func (f *planFlags) run(ctx context.Context, env *Env) error {
 			if f.dryRun {
 				return nil
 			}
-			v, err := o.View(ctx)
-			if err != nil {
-				return err
-			}
-			if err := f.confirm(env, os.Stdin, fmt.Sprintf("Go on with it on cluster %s?", v.ClusterID)); err != nil {
-				return err
-			}
-			return change(o, func() error {
-				now, err := o.Store.Move()
-				if err != nil {
-					return err
-				}
-				if now == nil || now.String() != m.String() {
-					return notShown("move")
-				}
-				return o.FinishMove(ctx, conn, f.timeout)
-			})
+			return goOn(&f.operating, env, o, "move", "Go on with it", m, o.Store.Move, func() error { return o.FinishMove(ctx, conn, f.timeout) })
 		}
 		v, err := o.View(ctx)
 		if err != nil {

@@ -53,6 +53,9 @@ func OpenStore(state, clusterID string) (*Store, error) {
 	return &Store{dir: dir}, nil
 }
 
+// Cluster gives the id of the cluster.
+func (s *Store) Cluster() string { return filepath.Base(s.dir) }
+
 // Path gives where a document of the store lies.
 func (s *Store) Path(name string) string { return filepath.Join(s.dir, name) }
 
