@@ -44,13 +44,13 @@ drill goes back at once and its exit code is 1.`,
 				}
 				tell(env, planLines(promoter.PlanPromotion(v, broker))...)
 				began := o.Now()
-				print := func(outcome string, err error) error {
-					row := drilled{Cluster: v.ClusterID, Broker: broker, Outcome: outcome, Seconds: o.Now().Sub(began).Seconds()}
+				print := func(is string, err error) error {
+					row := drilled{Cluster: v.ClusterID, Broker: broker, Outcome: is, Seconds: o.Now().Sub(began).Seconds()}
 					return errors.Join(err, printRows(env.Out, f.format, []drilled{row}, drilledTable))
 				}
 				switch _, err := o.BeforeDrill(ctx, promoter.Drill{Broker: broker, MaxLag: maxLag}); {
 				case exit.Code(err) == exit.Refused:
-					return print("refused", err)
+					return print(outcome(err), err)
 				case err != nil:
 					return err
 				case f.dryRun:
@@ -70,14 +70,10 @@ drill goes back at once and its exit code is 1.`,
 							return conn.Create(ctx, []observer.Partition{{Topic: promoter.DrillTopic, Replicas: replicas}})
 						},
 						Remove: func(ctx context.Context) error { return conn.Delete(ctx, promoter.DrillTopic) }})
-					switch {
-					case exit.Code(err) == exit.Refused:
-						return print("refused", err)
-					case err != nil:
-						return print("failed", err)
+					if err == nil {
+						tell(env, fmt.Sprintf("broker %d was promoted, led the canary and is an observer again", broker))
 					}
-					tell(env, fmt.Sprintf("broker %d was promoted, led the canary and is an observer again", broker))
-					return print("done", nil)
+					return print(outcome(err), err)
 				})
 			})
 		},

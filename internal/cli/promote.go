@@ -107,17 +107,26 @@ func (f *operating) changeMembership(ctx context.Context, env *Env, arg string,
 			r, err := do(o, ctx, p, f.timeout)
 			row.Written, row.Pending = append(row.Written, r.Distribution.Written...), append(row.Pending, r.Distribution.Pending...)
 			row.Seconds = r.Took.Seconds()
-			switch {
-			case err == nil:
-				return print("done", nil)
-			case exit.Code(err) == exit.Refused:
-				return print("refused", err)
-			case r.Distributed():
-				return print("done, not complete", err)
+			if is := outcome(err); is != failed || !r.Distributed() {
+				return print(is, err)
 			}
-			return print("failed", err)
+			return print("done, not complete", err)
 		})
 	})
+}
+
+// failed is the outcome of what went wrong and was not refused.
+const failed = "failed"
+
+// outcome says what became of something that was tried.
+func outcome(err error) string {
+	switch {
+	case err == nil:
+		return "done"
+	case exit.Code(err) == exit.Refused:
+		return "refused"
+	}
+	return failed
 }
 
 func changedTable(t table.Writer, rows []changed) {
