@@ -70,15 +70,9 @@ func (o *Operator) promote(ctx context.Context, p Plan, limit time.Duration, fir
 	}
 	alive, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	looks, since := 0, time.Time{}
+	dead := o.absent(p.Broker)
 	v, err = o.until(alive, limit, fmt.Sprintf("broker %d is in every ISR", p.Broker), func(v observer.View) []string {
-		// Some looks may be by a broker that does not know of it yet.
-		switch looks++; {
-		case v.IsLive(p.Broker):
-			looks, since = 0, time.Time{}
-		case since.IsZero():
-			since = o.Now()
-		case looks >= absentLooks && o.Now().Sub(since) >= absentFor:
+		if dead(v) {
 			giveUp(fmt.Errorf("broker %d is not alive any more", p.Broker))
 		}
 		return missingFromISR(v, p.Broker, p.Await)
@@ -103,6 +97,22 @@ const (
 	absentLooks = 3
 	absentFor   = 2 * time.Second
 )
+
+// absent tells, look after look, whether the broker has been missing for too long: some looks may be
+// by a broker that does not know of it yet.
+func (o *Operator) absent(broker int32) func(observer.View) bool {
+	looks, since := 0, time.Time{}
+	return func(v observer.View) bool {
+		if v.IsLive(broker) {
+			looks = 0
+			return false
+		}
+		if looks++; looks == 1 {
+			since = o.Now()
+		}
+		return looks >= absentLooks && o.Now().Sub(since) >= absentFor
+	}
+}
 
 func missingFromISR(v observer.View, broker int32, await []string) []string {
 	var out []string
