@@ -89,6 +89,16 @@ func (c *Cluster) knows(ctx context.Context, broker int32) ([]int32, error) {
 	return out, nil
 }
 
+// DescribeQuorum makes the request for the controllers' quorum (KIP-595), which brokers forward.
+func DescribeQuorum() *kmsg.DescribeQuorumRequest {
+	req := kmsg.NewPtrDescribeQuorumRequest()
+	topic := kmsg.NewDescribeQuorumRequestTopic()
+	topic.Topic = "__cluster_metadata"
+	topic.Partitions = append(topic.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
+	req.Topics = append(req.Topics, topic)
+	return req
+}
+
 // ActiveController gives the id of the node that is the controller now, as the brokers know it:
 // the quorum's leader, or in ZooKeeper mode the controller in the metadata. It is -1 while
 // there is none.
@@ -102,12 +112,7 @@ func (c *Cluster) ActiveController(ctx context.Context) (int32, error) {
 		}
 		return resp.(*kmsg.MetadataResponse).ControllerID, nil
 	}
-	req := kmsg.NewPtrDescribeQuorumRequest()
-	topic := kmsg.NewDescribeQuorumRequestTopic()
-	topic.Topic = "__cluster_metadata"
-	topic.Partitions = append(topic.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
-	req.Topics = append(req.Topics, topic)
-	resp, err := c.askForward(ctx, req)
+	resp, err := c.askForward(ctx, DescribeQuorum())
 	if err != nil {
 		return -1, err
 	}

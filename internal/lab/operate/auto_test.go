@@ -35,13 +35,16 @@ func TestAutoPromotesAndDemotes(t *testing.T) {
 
 	dead, killed, under := r.fall("t")
 	all, failed := counts()
+	counted := time.Now()
 	ok := r.event(a.audit, promoter.AuditPromote, killed)
 	require.Equal(t, int32(4), ok.Broker)
 	r.took("auto: PROMOTE-OK after the partitions fell under their minimum, scanning every 10 s, replica.lag.time.max.ms=30000", ok.Time.Sub(under), promoteBound)
 	r.took("auto: PROMOTE-OK after kill -9 of two sync replicas, one of them the coordinator of its lock", ok.Time.Sub(killed), 0)
 	allNow, failedNow := counts()
 	require.Equal(t, allNow-all, failedNow-failed, "the coordinator could write: that is not the situation")
-	// A promotion that comes at once leaves no time for one.
+	if time.Since(counted) > 2*commitLimit { // a promotion that comes at once leaves no time for one
+		require.Positive(t, failedNow-failed)
+	}
 	r.saw("the lock's coordinator could not write all that time", "%d of %d commits of another group failed", failedNow-failed, allNow-all)
 	r.until("4 helps out", "t", func(_ int32, isr []int32) bool { return has(isr, 4) })
 	r.produce("t", 100)

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"observer-patch/internal/lab/cluster"
 	"observer-patch/internal/promoter"
 )
 
@@ -65,12 +66,7 @@ func (r *rig) forwarded() (answers func() string) {
 		require.NoError(r.t, err)
 		r.t.Cleanup(cl.Close)
 		done.Go(func() {
-			req := kmsg.NewPtrDescribeQuorumRequest()
-			topic := kmsg.NewDescribeQuorumRequestTopic()
-			topic.Topic = "__cluster_metadata"
-			topic.Partitions = append(topic.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
-			req.Topics = append(req.Topics, topic)
-			resp, err := cl.SeedBrokers()[0].Request(ctx, req)
+			resp, err := cl.SeedBrokers()[0].Request(ctx, cluster.DescribeQuorum())
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

@@ -188,6 +188,9 @@ func (r *rig) lines(audit, event string) []promoter.AuditLine {
 	return out
 }
 
+// commitLimit is how long a commit of busy may take.
+const commitLimit = 500 * time.Millisecond
+
 // busy has another group commit offsets to the only partition of __consumer_offsets all the time, as
 // consumers do. It gives how many commits there were, and how many of them failed.
 func (r *rig) busy() (counts func() (int64, int64)) {
@@ -201,7 +204,7 @@ func (r *rig) busy() (counts func() (int64, int64)) {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			one, end := context.WithTimeout(ctx, 500*time.Millisecond)
+			one, end := context.WithTimeout(ctx, commitLimit)
 			offsets := kadm.Offsets{}
 			offsets.AddOffset("t", 0, 1, -1)
 			resp, err := kadm.NewClient(cl).CommitOffsets(one, "consumers", offsets)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	ways "observer-patch/internal/cluster"
 	"observer-patch/internal/lab/cluster"
@@ -61,7 +60,7 @@ func (r *rig) may(m member, change observer.Change, limit time.Duration) {
 // nobody there and joins. It hears who leads when the holder has joined again.
 func (r *rig) barred(m, holder member) {
 	r.t.Helper()
-	require.NoError(r.t, r.cluster.Await(r.ctx, 2*session, "it hears that another one has the lock", func(ctx context.Context) error {
+	require.NoError(r.t, r.cluster.Await(r.ctx, session, "it hears that another one has the lock", func(ctx context.Context) error {
 		require.NoError(r.t, holder.Check(ctx, observer.Promote))
 		err := m.Check(ctx, observer.Promote)
 		require.Error(r.t, err)
@@ -73,18 +72,17 @@ func (r *rig) barred(m, holder member) {
 }
 
 // members gives how many members DescribeGroups shows.
-func (r *rig) members(m member, group string) (n int) {
+func (r *rig) members(group string) (n int) {
 	r.t.Helper()
-	req := kmsg.NewPtrDescribeGroupsRequest()
-	req.Groups = []string{group}
+	admin, err := r.cluster.Admin()
+	require.NoError(r.t, err)
 	require.NoError(r.t, r.cluster.Await(r.ctx, time.Minute, "the coordinator answers", func(ctx context.Context) error {
-		resp, err := m.client.Request(ctx, req)
+		described, err := admin.DescribeGroups(ctx, group)
 		if err != nil {
 			return err
 		}
-		g := resp.(*kmsg.DescribeGroupsResponse).Groups[0]
-		n = len(g.Members)
-		if err := kerr.ErrorForCode(g.ErrorCode); !errors.Is(err, kerr.GroupIDNotFound) {
+		n = len(described[group].Members)
+		if err := described[group].Err; !errors.Is(err, kerr.GroupIDNotFound) {
 			return err
 		}
 		return nil
@@ -119,7 +117,7 @@ func unwritable(t *testing.T, version string, answers bool) {
 	all, failed := counts()
 	r.may(a, observer.Promote, time.Minute)
 	r.took("upstream's "+version+": the holder may promote after kill -9 of its coordinator and one more of three brokers", time.Since(killed), 0)
-	r.saw("upstream's "+version+": the members that the new coordinator shows", "%d, see barred", r.members(a, group))
+	r.saw("upstream's "+version+": the members that the new coordinator shows", "%d, see barred", r.members(group))
 	// It stays so for longer than a session, and nobody else gets it.
 	until := time.Now().Add(session + session/2)
 	require.NoError(t, c.Await(ctx, 2*session, "a session and a half have passed", func(ctx context.Context) error {
