@@ -2,6 +2,7 @@ package release
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,7 +79,8 @@ func ReadLock(data []byte, name string) (*Lock, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	l := &Lock{Digests: map[Coordinates]Digest{}, Releases: map[string]*LockedRelease{}}
-	for text, digest := range f.Artifacts {
+	for _, text := range slices.Sorted(maps.Keys(f.Artifacts)) {
+		digest := f.Artifacts[text]
 		c, err := ParseCoordinates(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -92,7 +94,8 @@ func ReadLock(data []byte, name string) (*Lock, error) {
 		}
 		l.Digests[c] = d
 	}
-	for version, e := range f.Releases {
+	for _, version := range slices.Sorted(maps.Keys(f.Releases)) {
+		e := f.Releases[version]
 		r, err := l.entry(version, e)
 		if err != nil {
 			return nil, fmt.Errorf("%s: release %s: %w", name, version, err)
@@ -128,7 +131,7 @@ func (l *Lock) entry(version string, e lockedEntry) (*LockedRelease, error) {
 		return nil, fmt.Errorf("javac %d: expected a JDK's major version", e.Javac)
 	}
 	r := &LockedRelease{Commit: e.Commit, CommitPrefix: e.CommitPrefix, Javac: e.Javac, Scalac: e.Scalac, Uses: map[string][]Coordinates{}}
-	for use := range e.Uses {
+	for _, use := range slices.Sorted(maps.Keys(e.Uses)) {
 		list, err := l.use(e.Uses, use)
 		if err != nil {
 			return nil, fmt.Errorf("use %s: %w", use, err)
