@@ -132,6 +132,8 @@ func TestTheZooKeeperControllerFollowsTheRules(t *testing.T) {
 			k.compileTests(ctx, t, "ids", "zk")
 			report, passed := k.junit(ctx, t, zkClasses...)
 			require.True(t, passed, report)
+			report, passed = k.junit(ctx, t, "BrokerStartTest") // in a process where nothing has asked yet
+			require.True(t, passed, report)
 		})
 	}
 }

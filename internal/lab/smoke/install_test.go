@@ -27,7 +27,8 @@ import (
 const patchedLine = "observer-patch generation"
 
 // A home made of published jars: its broker runs on the release's own jars, on the bundle's after install, and on
-// the release's own again after rollback, each time on the same data.
+// the release's own again after rollback, each time on the same data. The broker has no partition and a controller
+// elsewhere, so that nothing asks for observers: it has to read its list because it starts.
 func TestARealBrokersHomeIsInstalledAndRolledBack(t *testing.T) {
 	const version = "4.1.0"
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -36,10 +37,11 @@ func TestARealBrokersHomeIsInstalledAndRolledBack(t *testing.T) {
 	command(t, ctx, "build", "--version", version, "--out", dist)
 	bundle := filepath.Join(dist, version+"-kraft")
 	libs := filepath.Join(home, "libs")
-	classpath := kafkaHome(ctx, t, version, libs)
+	published, classpath := kafkaHome(ctx, t, version, libs)
 	own := digests(t, libs)
 
-	c, err := cluster.Start(ctx, cluster.Spec{Mode: release.KRaft, Brokers: 1, Classpath: classpath, Java: "java"}, filepath.Join(t.TempDir(), "cluster"),
+	c, err := cluster.Start(ctx, cluster.Spec{Mode: release.KRaft, Brokers: 1, Controllers: 1, Classpath: classpath, Java: "java",
+		Jars: map[string][]string{"elsewhere": published}, NodeJars: map[int32]string{cluster.FirstController: "elsewhere"}}, filepath.Join(t.TempDir(), "cluster"),
 		slog.New(slog.NewTextHandler(t.Output(), nil)))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
@@ -73,19 +75,18 @@ func TestARealBrokersHomeIsInstalledAndRolledBack(t *testing.T) {
 	require.ErrorIs(t, says(), cluster.ErrNoLine, "the release's own jars again")
 }
 
-// kafkaHome fills libs with copies of the published jars that a node runs on and gives them.
-func kafkaHome(ctx context.Context, t *testing.T, version, libs string) []string {
+// kafkaHome fills libs with copies of the published jars that a node runs on and gives both.
+func kafkaHome(ctx context.Context, t *testing.T, version, libs string) (published, classpath []string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(libs, 0o755))
-	var classpath []string
 	for _, a := range maventest.Resolve(ctx, t, version, "lab/2.13", nil) {
 		content, err := os.ReadFile(a.Path)
 		require.NoError(t, err)
 		to := filepath.Join(libs, a.Coordinates.File())
 		require.NoError(t, os.WriteFile(to, content, 0o644))
-		classpath = append(classpath, to)
+		published, classpath = append(published, a.Path), append(classpath, to)
 	}
-	return classpath
+	return published, classpath
 }
 
 func digests(t *testing.T, dir string) map[string]string {

@@ -13,9 +13,6 @@ import org.apache.kafka.controller.ObserverReplicas
  * module; see there.
  */
 object ObserverIds {
-  /** Read the list now rather than at the first question. */
-  def start(): Unit = ObserverReplicas.start()
-
   /** Whether the broker's id is in force as an observer's. */
   def isObserver(brokerId: Int): Boolean = ObserverReplicas.isObserver(brokerId)
 

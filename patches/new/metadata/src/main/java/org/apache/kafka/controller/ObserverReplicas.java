@@ -38,7 +38,10 @@ public final class ObserverReplicas {
      * the moment on when the node is built. Calling it again does nothing.
      */
     public static void start() {
-        // Getting here has initialised the class.
+        // Getting here has initialised the class. The body is not empty, and reads what only this class may
+        // read, for the sake of the Scala compiler: upstream has it inline calls, and a call of an empty method
+        // is nothing then, which initialises nothing.
+        READER.state();
     }
 
     /** Whether the broker's id is in force as an observer's. */
