@@ -3,71 +3,87 @@
 package throughput
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"github.com/stretchr/testify/require"
 )
 
-// table gives the page: the ratios to upstream's two turns in the same round, and every round.
-func table(t *testing.T, variants []*variant) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# What a producer pays\n\nMade by `make throughput` on %s UTC; %s, KRaft; %d series of %d rounds. In each series four clusters of 4 brokers and a controller are started anew and run at the same time on one machine, two of them with upstream's jars. The producer has one processor, all nodes together the others of %d; 'no file' is an empty one that was removed after the start.\n", time.Now().UTC().Format("2006-01-02 15:04"), *version, *series, *rounds, runtime.NumCPU())
-	fmt.Fprintf(&b, "acks=all, idempotent, %d bytes a record, batches of %d bytes, three partitions of three replicas, %d records of warm-up. In every round each cluster has its turn, in another order: %d records as fast as they go, then p99 of the acknowledgement of %d at %d a second. Processor time is that of all brokers. The nodes' JVMs compile with C1 only, which does less for a call than a production JVM.\n\n", size, full, warm, fast, paced, rate)
-	b.WriteString("Against the geometric mean of upstream's two clusters in the same round: the trimmed geometric mean of the rounds' ratios, and its 95 % bounds, for which series were drawn anew first and then their rounds. How far upstream's own two are apart is what the method cannot tell.\n\n| | throughput | processor time for a GB | p99 | throughput by series |\n| --- | --- | --- | --- | --- |\n")
+// write writes the page and its raw figures.
+func write(t *testing.T, path string, measured [len(phases)]figures) {
+	raw := map[string]figures{}
+	for i, name := range phases {
+		raw[name] = measured[i]
+	}
+	text, err := json.Marshal(raw)
+	require.NoError(t, err)
+	require.NoError(t, renameio.WriteFile(strings.TrimSuffix(path, ".md")+".json", append(text, '\n'), 0o644))
+	require.NoError(t, renameio.WriteFile(path, []byte(table(t, measured)), 0o644))
+}
+
+// table gives the page: the ratios to upstream's two, the verdicts, and every series.
+func table(t *testing.T, measured [len(phases)]figures) string {
+	var b, verdicts, each strings.Builder
+	fmt.Fprintf(&b, "# What a producer pays\n\nMade by `make throughput` on %s UTC; %s, KRaft; %d series on %d processors. In each series three clusters of 4 brokers and a controller are started anew, two of them with upstream's jars, and run at the same time. They take turns of %d records at full speed, each in every round, the patched cluster between upstream's two; %d rounds of a phase. In the first phase the patched cluster has no file; then one that names broker %d, which holds a replica of another topic.\n", time.Now().UTC().Format("2006-01-02 15:04"), *version, len(measured[0].CPU[0]), runtime.NumCPU(), turn, *rounds, observer)
+	fmt.Fprintf(&b, "acks=all, idempotent, %d bytes a record, batches of %d bytes, three partitions of three replicas, %d records of warm-up each. p99 is that of the acknowledgement of %d records at %d a second, sent to all clusters at the same time. Processor time is that of the brokers. Nodes compile with C1 only, which does less for a call than a production JVM. Every turn is in throughput.json.\n\n", size, full, warm, paced, rate)
+	b.WriteString("Figures are ratios to the geometric mean of upstream's two clusters in the same round: the trimmed geometric mean, and its 95 % bounds, for which series were drawn anew first and then their rounds. How far upstream's own two are apart is what the method cannot tell.\n\n| | throughput | processor time for a GB | p99 |\n| --- | --- | --- | --- |\n")
 	compare := func(figures, baseline [][]float64) Ratio {
 		r, err := Compare(figures, baseline, seed)
 		require.NoError(t, err)
 		return r
 	}
-	up, again := variants[0], variants[1]
-	speed, cpu, p99 := mean(up.speed, again.speed), mean(up.cpu, again.cpu), mean(up.p99, again.p99)
-	row := func(name string, of *variant, speed, cpu, p99 [][]float64) (s, c Ratio) {
-		s, c = compare(of.speed, speed), compare(of.cpu, cpu)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |", name, s, c, compare(of.p99, p99))
-		for n := range speed {
-			fmt.Fprintf(&b, " %.3f", compare(of.speed[n:n+1], speed[n:n+1]).Mean)
-		}
-		b.WriteString(" |\n")
-		return s, c
+	row := func(name string, speed, cpu, p99 Ratio) {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, speed, cpu, p99)
 	}
-	s, c := row("upstream's first to its second", up, again.speed, again.cpu, again.p99)
-	var verdicts strings.Builder
-	if !s.Tells() || !c.Tells() {
+	joined := func(pick func(figures) [][]float64) [][]float64 {
+		first, second := pick(measured[0]), pick(measured[1])
+		out := make([][]float64, len(first))
+		for n := range first {
+			out[n] = slices.Concat(first[n], second[n])
+		}
+		return out
+	}
+	speed := compare(joined(func(f figures) [][]float64 { return f.Speed[0] }), joined(func(f figures) [][]float64 { return f.Speed[1] }))
+	cpu := compare(joined(func(f figures) [][]float64 { return f.CPU[0] }), joined(func(f figures) [][]float64 { return f.CPU[1] }))
+	row("upstream's first to its second", speed, cpu, compare(joined(func(f figures) [][]float64 { return f.P99[0] }), joined(func(f figures) [][]float64 { return f.P99[1] })))
+	if !speed.Tells() || !cpu.Tells() {
 		verdicts.WriteString("- Upstream's own two clusters differ beyond their bounds: what follows shows nothing.\n")
 	}
-	for _, v := range variants[2:] {
-		s, c := row(v.name, v, speed, cpu, p99)
-		fmt.Fprintf(&verdicts, "- %s: throughput is %s of upstream's; processor time is %s of upstream's.\n", v.name, s.AtLeast(0.99), c.AtMost(1.01))
-	}
-	b.WriteString("\n" + verdicts.String() + "\n| series.round |")
-	for _, v := range variants {
-		fmt.Fprintf(&b, " %s: MB/s, s/GB, p99 in ms |", v.name)
-	}
-	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(variants)) + "\n")
-	for n := range speed {
-		for i := range speed[n] {
-			fmt.Fprintf(&b, "| %d.%d |", n+1, i+1)
-			for _, v := range variants {
-				fmt.Fprintf(&b, " %.1f, %.2f, %.1f |", v.speed[n][i], v.cpu[n][i], v.p99[n][i])
-			}
-			b.WriteString("\n")
+	for i, name := range phases {
+		f := measured[i]
+		speed, cpu := compare(f.Speed[2], mean(f.Speed)), compare(f.CPU[2], mean(f.CPU))
+		row(name, speed, cpu, compare(f.P99[2], mean(f.P99)))
+		fmt.Fprintf(&verdicts, "- %s: throughput is %s of upstream's; processor time is %s of upstream's.\n", name, speed.AtLeast(0.99), cpu.AtMost(1.01))
+		fmt.Fprintf(&each, "\n| %s | upstream's first | upstream's second | patched | ratio of throughput |\n| --- | --- | --- | --- | --- |\n", name)
+		for n := range f.CPU[0] {
+			fmt.Fprintf(&each, "| %d |%s %.3f |\n", n+1, f.series(n), compare(f.Speed[2][n:n+1], mean(f.Speed)[n:n+1]).Mean)
 		}
 	}
-	return b.String()
+	return b.String() + "\n" + verdicts.String() + each.String()
 }
 
-// mean is the geometric one of two figures taken in the same round.
-func mean(a, b [][]float64) [][]float64 {
-	out := make([][]float64, len(a))
-	for n := range a {
-		for i := range a[n] {
-			out[n] = append(out[n], math.Sqrt(a[n][i]*b[n][i]))
+// mean is the geometric one of upstream's two figures taken in the same round.
+func mean(of [3][][]float64) [][]float64 {
+	out := make([][]float64, len(of[0]))
+	for n := range of[0] {
+		for i := range of[0][n] {
+			out[n] = append(out[n], math.Sqrt(of[0][n][i]*of[1][n][i]))
 		}
 	}
 	return out
+}
+
+func geometric(list []float64) float64 {
+	sum := 0.0
+	for _, x := range list {
+		sum += math.Log(x)
+	}
+	return math.Exp(sum / float64(len(list)))
 }
