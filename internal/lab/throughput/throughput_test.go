@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -64,13 +65,13 @@ type figures struct {
 // patched cluster has no file in the first phase and one observer in the second, so that the phases
 // differ in nothing else.
 func TestWhatAProducerPays(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	var upstream []string
 	for _, a := range maventest.Resolve(ctx, t, *version, "lab/2.13", nil) {
 		upstream = append(upstream, a.Path)
 	}
-	patched, _, err := campaign.Overlay(upstream, *dist+"/"+*version+"-kraft")
+	patched, _, err := campaign.Overlay(upstream, filepath.Join(*dist, *version+"-kraft"))
 	require.NoError(t, err)
 	var measured [len(phases)]figures
 	for n := range *series {
