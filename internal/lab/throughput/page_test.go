@@ -42,17 +42,18 @@ func table(t *testing.T, measured [len(phases)]figures) string {
 	row := func(name string, speed, cpu, p99 Ratio) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, speed, cpu, p99)
 	}
-	joined := func(pick func(figures) [][]float64) [][]float64 {
-		first, second := pick(measured[0]), pick(measured[1])
-		out := make([][]float64, len(first))
-		for n := range first {
-			out[n] = slices.Concat(first[n], second[n])
+	own := func(pick func(figures) [3][][]float64) Ratio {
+		var both [2][][]float64 // upstream's, of both phases
+		for at := range both {
+			for n := range measured[0].CPU[at] {
+				both[at] = append(both[at], slices.Concat(pick(measured[0])[at][n], pick(measured[1])[at][n]))
+			}
 		}
-		return out
+		return compare(both[0], both[1])
 	}
-	speed := compare(joined(func(f figures) [][]float64 { return f.Speed[0] }), joined(func(f figures) [][]float64 { return f.Speed[1] }))
-	cpu := compare(joined(func(f figures) [][]float64 { return f.CPU[0] }), joined(func(f figures) [][]float64 { return f.CPU[1] }))
-	row("upstream's first to its second", speed, cpu, compare(joined(func(f figures) [][]float64 { return f.P99[0] }), joined(func(f figures) [][]float64 { return f.P99[1] })))
+	speed := own(func(f figures) [3][][]float64 { return f.Speed })
+	cpu := own(func(f figures) [3][][]float64 { return f.CPU })
+	row("upstream's first to its second", speed, cpu, own(func(f figures) [3][][]float64 { return f.P99 }))
 	if !speed.Tells() || !cpu.Tells() {
 		verdicts.WriteString("- Upstream's own two clusters differ beyond their bounds: what follows shows nothing.\n")
 	}
