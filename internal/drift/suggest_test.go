@@ -84,7 +84,7 @@ func TestAnInsertionIsSuggestedBesideTheLinesThatAllReleasesHave(t *testing.T) {
 	all := subjects(t, upstream(t, "4.3.1"), target)
 	s := all[slices.IndexFunc(all, func(s *subject) bool { return s.found.Hook == "isr-admission" })]
 	c := s.clone()
-	c.lines[c.first()].text = strings.Replace(c.lines[c.first()].text, "!current.isInflight", "readyFor(current)", 1)
+	c.lines[c.first()].text = strings.Replace(c.lines[c.first()].text, "isReplicaIsrEligible", "mayJoinIsr", 1)
 	var h anchor.Hook
 	for _, f := range catalog(t).For(target) {
 		if i := slices.IndexFunc(f.Hooks, func(h anchor.Hook) bool { return h.ID == "isr-admission" }); i >= 0 {

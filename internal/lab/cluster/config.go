@@ -105,7 +105,7 @@ appender.out.layout.type=PatternLayout
 appender.out.layout.pattern=[%d] %p %m (%c)%n
 `
 
-// writeFiles makes the node's folder with properties, logging and identity file.
+// writeFiles makes the node's folder with properties, logging and, where there is to be one, identity file.
 func (c *Cluster) writeFiles(n *Node) error {
 	if err := os.MkdirAll(n.DataDir(), 0o755); err != nil {
 		return fmt.Errorf("folder of node %d: %w", n.ID, err)
@@ -120,7 +120,7 @@ func (c *Cluster) writeFiles(n *Node) error {
 			return fmt.Errorf("files of node %d: %w", n.ID, err)
 		}
 	}
-	if n.role == roleZooKeeper {
+	if n.role == roleZooKeeper || c.Spec.NoFile {
 		return nil
 	}
 	return n.WriteIDs(c.Spec.Observers)

@@ -21,6 +21,8 @@ type Spec struct {
 	Controllers int
 	// Observers are the ids that every node's identity file starts with.
 	Observers []int32
+	// NoFile leaves the nodes without an identity file.
+	NoFile bool
 	// Features are given to the formatting of KRaft storage, e.g.
 	// eligible.leader.replicas.version=0.
 	Features []string

@@ -33,22 +33,26 @@ type producing struct {
 	filling, prompt *kgo.Client
 }
 
-// start starts a cluster without a file, with its topics and producers. Segments are small and go
-// soon: the clusters' files lie in memory, and memory that was just in use costs the same each time.
-func start(ctx context.Context, t *testing.T, classpath []string) *producing {
+// settings keep accidents of a start out. Segments are small and go soon: the clusters' files lie in
+// memory, and memory that was just in use costs the same each time. With one network thread it is no
+// matter of luck which connections share one.
+var settings = map[string]string{
+	"log.segment.bytes": "8388608", "log.retention.bytes": "8388608", "log.initial.task.delay.ms": "0",
+	"log.retention.check.interval.ms": "200", "log.segment.delete.delay.ms": "100", "num.network.threads": "1",
+}
+
+// start starts a cluster of the jars and with the observers that spec names, with its topics and
+// producers.
+func start(ctx context.Context, t *testing.T, spec cluster.Spec) *producing {
 	jdk, err := toolchain.FindJDK(toolchain.Want{Major: maventest.Lock(t).Releases[*version].Javac, AnyVersion: true}, os.Getenv)
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "throughput")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	c, err := cluster.Start(ctx, cluster.Spec{Mode: release.KRaft, Brokers: 4, Controllers: 1, Classpath: classpath, Java: jdk.Tool("java"),
-		Properties: map[string]string{"log.segment.bytes": "8388608", "log.retention.bytes": "8388608", "log.initial.task.delay.ms": "0", "log.retention.check.interval.ms": "200", "log.segment.delete.delay.ms": "100"}},
-		dir, slog.New(slog.DiscardHandler))
+	spec.Mode, spec.Brokers, spec.Controllers, spec.Java, spec.Properties = release.KRaft, 4, 1, jdk.Tool("java"), settings
+	c, err := cluster.Start(ctx, spec, dir, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	for _, n := range c.Nodes {
-		require.NoError(t, os.Remove(n.IDsPath()))
-	}
 	create(ctx, t, c, topic, [][]int32{{1, 2, 3}, {2, 3, 1}, {3, 1, 2}})
 	create(ctx, t, c, other, [][]int32{{1, 2, observer}})
 	client := func(linger time.Duration) *kgo.Client {
@@ -70,32 +74,32 @@ func create(ctx context.Context, t *testing.T, c *cluster.Cluster, name string, 
 	require.NoError(t, kerr.ErrorForCode(resp.(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode))
 }
 
-// mark makes the broker an observer and waits until every node says that it is one.
-func (p *producing) mark(ctx context.Context, t *testing.T, id int32) {
-	for _, n := range p.cluster.Nodes {
-		from, err := n.LogEnd()
-		require.NoError(t, err)
-		require.NoError(t, n.WriteIDs([]int32{id}))
-		require.NoError(t, p.cluster.Await(ctx, 30*time.Second, fmt.Sprintf("node %d has the file", n.ID), func(context.Context) error {
-			_, err := n.FindLine(from, fmt.Sprintf("Observer id set changed: [] -> [%d]", id))
-			return err
-		}))
-	}
+// isr gives the ISR of the other topic: that the observer is out of it shows that the file is in force.
+func (p *producing) isr(ctx context.Context, t *testing.T) []int32 {
+	admin, err := p.cluster.Admin()
+	require.NoError(t, err)
+	topics, err := admin.ListTopics(ctx, other)
+	require.NoError(t, err)
+	isr := topics[other].Partitions[0].ISR
+	slices.Sort(isr)
+	return isr
 }
 
-// send sends count records with acks=all, at a rate or (0) as fast as they go, and gives how long each
-// took from when it was due.
-func (p *producing) send(ctx context.Context, t *testing.T, client *kgo.Client, count, perSecond int) []time.Duration {
+// send sends count records with acks=all, as fast as they go, and waits for the acknowledgements.
+func (p *producing) send(ctx context.Context, t *testing.T, count int) {
+	p.produce(ctx, t, p.filling, count, func(int) time.Time { return time.Now() })
+}
+
+// produce sends count records with acks=all, each when it is due, and gives how long each took from then.
+func (p *producing) produce(ctx context.Context, t *testing.T, client *kgo.Client, count int, due func(i int) time.Time) []time.Duration {
 	value := []byte(strings.Repeat("x", size))
 	var mu sync.Mutex
 	var failed error
 	took := make([]time.Duration, 0, count)
-	began := time.Now()
 	for i := range count {
-		due := time.Now()
-		if perSecond > 0 {
-			due = began.Add(time.Duration(i) * time.Second / time.Duration(perSecond))
-			<-time.After(time.Until(due))
+		due := due(i)
+		if wait := time.Until(due); wait > 0 {
+			<-time.After(wait)
 		}
 		client.Produce(ctx, &kgo.Record{Value: value}, func(_ *kgo.Record, err error) {
 			mu.Lock()
@@ -118,20 +122,21 @@ func (p *producing) send(ctx context.Context, t *testing.T, client *kgo.Client, 
 	return took
 }
 
-// pace sends to all clusters at the same time and gives the 99th percentiles in ms.
-func pace(ctx context.Context, t *testing.T, clusters [3]*producing) (p99 [3]float64) {
+// pace sends to all clusters in the same time and gives how long each record took. The clusters' records
+// are due one after the other at even distances, in the order of cycle: none is always in another's way.
+func pace(ctx context.Context, t *testing.T, clusters [len(variants)]*producing, cycle []int) (took [len(variants)][]time.Duration) {
+	began := time.Now()
 	var all sync.WaitGroup
-	for at, c := range clusters {
+	for place, at := range cycle {
 		all.Go(func() {
-			if each := c.send(ctx, t, c.prompt, paced, rate); len(each) > 0 {
-				slices.Sort(each)
-				p99[at] = float64(each[len(each)*99/100]) / float64(time.Millisecond)
-			}
+			took[at] = clusters[at].produce(ctx, t, clusters[at].prompt, paced, func(i int) time.Time {
+				return began.Add(time.Duration(i*len(cycle)+place) * time.Second / time.Duration(rate*len(cycle)))
+			})
 		})
 	}
 	all.Wait()
 	require.False(t, t.Failed())
-	return p99
+	return took
 }
 
 // ticks is how many of the clock's ticks of /proc are a second (USER_HZ, proc_pid_stat(5)).
