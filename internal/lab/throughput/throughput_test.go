@@ -46,8 +46,8 @@ const (
 	seed = 1
 )
 
-// variants are the clusters of a series in the order of their turns: each has its turn after the same
-// other one, and each patched one between upstream's two.
+// variants are the clusters of a series in the order of their turns, as a circle: each has its turn after
+// the same other one, and each patched one between upstream's two.
 var variants = [4]string{"upstream's first", "patched, no file", "upstream's second", "patched, an observer elsewhere"}
 
 // figures are what the clusters gave, by series, for each of variants.
@@ -76,17 +76,13 @@ func TestWhatAProducerPays(t *testing.T) {
 	var measured figures
 	for n := range *series {
 		ok := t.Run(fmt.Sprintf("series %d", n+1), func(t *testing.T) { // which ends its clusters
+			cycle := order(n)
 			var clusters [len(variants)]*producing
-			for i := range clusters {
-				at := (n + i) % len(clusters)
+			for _, at := range cycle {
 				clusters[at] = start(ctx, t, []cluster.Spec{
 					{Classpath: upstream, NoFile: true}, {Classpath: patched, NoFile: true},
 					{Classpath: upstream, NoFile: true}, {Classpath: patched, Observers: []int32{observer}},
 				}[at])
-			}
-			cycle := []int{0, 1, 2, 3}
-			if n%2 == 1 { // the other way round
-				slices.Reverse(cycle)
 			}
 			for range warm / turn {
 				for _, at := range cycle {
@@ -105,6 +101,19 @@ func TestWhatAProducerPays(t *testing.T) {
 	if *page != "" {
 		write(t, *page, &measured)
 	}
+}
+
+// order gives the order in which the clusters of a series start and take their turns. The circle stays,
+// so that a patched one is always between upstream's; where a round begins, and which way round it goes,
+// is each of its 8 ways as often: who has the first turn of a round, or the last, is slower or faster
+// by more than what is looked for.
+func order(n int) []int {
+	cycle := []int{0, 1, 2, 3}
+	cycle = append(cycle[n/2%4:], cycle[:n/2%4]...)
+	if n%2 == 1 {
+		slices.Reverse(cycle)
+	}
+	return cycle
 }
 
 // measure adds a series: rounds of turns at full speed, and between them latency, all clusters at the
