@@ -22,6 +22,6 @@ func TestEveryClusterHasEveryPlace(t *testing.T) {
 		assert.ElementsMatch(t, []int{0, 1, 2, 3}, cycle)
 	}
 	for at := range times {
-		assert.Equal(t, [len(variants)]int{2, 2, 2, 2}, times[at], variants[at])
+		assert.Equal(t, [len(variants)]int{2, 2, 2, 2}, times[at], variants[at].name)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // write writes the page and its raw figures.
 func write(t *testing.T, path string, measured *figures) {
 	raw := map[string]any{}
-	for at, name := range variants {
-		raw[name] = measured[at]
+	for at, v := range variants {
+		raw[v.name] = measured[at]
 	}
 	text, err := json.Marshal(raw)
 	require.NoError(t, err)
@@ -31,11 +31,11 @@ func write(t *testing.T, path string, measured *figures) {
 // table gives the page: the ratios to upstream's two, the verdicts, and every series.
 func table(t *testing.T, measured *figures) string {
 	var b, verdicts strings.Builder
-	fmt.Fprintf(&b, "# What a producer pays\n\nMade by `make throughput` on %s UTC; %s, KRaft; %d series on %d processors. In each series four clusters of 4 brokers and a controller are started anew and run at the same time: two of upstream's jars, a patched one without a file, and a patched one whose file names broker %d, which holds a replica of another topic. They take turns of %d records at full speed, each in every round, a patched cluster between upstream's two; %d rounds.\n", time.Now().UTC().Format("2006-01-02 15:04"), *version, len(measured[0].CPU), runtime.NumCPU(), observer, turn, len(measured[0].Speed[0]))
-	fmt.Fprintf(&b, "acks=all, idempotent, %d bytes a record, batches of %d bytes, three partitions of three replicas, %d records of warm-up each. p50 and p99 are of the acknowledgement of %d records at %d a second, to all clusters in the same time, evenly apart, %d times a series. Processor time is that of the brokers. Nodes compile with C1 only, which does less for a call than a production JVM, and have one network thread. Every turn is in throughput.json.\n\n", size, full, warm, paced, rate, blocks)
-	b.WriteString("Figures are ratios to the geometric mean of upstream's two clusters in the same round: the trimmed geometric mean, and its 95 % bounds, for which series were drawn anew first and then their rounds. How far upstream's own two are apart is what the method cannot tell.\n\n| | throughput | processor time for a GB | p50 | p99 |\n| --- | --- | --- | --- | --- |\n")
+	fmt.Fprintf(&b, "# What a producer pays\n\nMade by `make throughput` on %s UTC; %s, KRaft; %d series on %d processors. In each series four clusters of 4 brokers and a controller are started anew and run at the same time: two of upstream's jars, a patched one without a file, and a patched one whose file names broker %d, which holds a replica of another topic. They take turns of %d records at full speed, each in every round, a patched cluster between upstream's two; %d blocks of %d rounds. Clusters start, and have their turns in a block, in one of 8 orders, as often each.\n", time.Now().UTC().Format("2006-01-02 15:04"), *version, len(measured[0].CPU), runtime.NumCPU(), observer, turn, *blocks, *rounds)
+	fmt.Fprintf(&b, "acks=all, idempotent, %d bytes a record, batches of %d bytes, three partitions of three replicas, %d records of warm-up each. p50 and p99 are of the acknowledgement of %d records at %d a second, to all clusters in the same time, evenly apart, after each block. Processor time is that of the brokers. Nodes compile with C1 only, which does less for a call than a production JVM, and have one network thread. Every turn is in throughput.json.\n\n", size, full, warm, paced, rate)
+	b.WriteString("Figures are ratios to the geometric mean of upstream's two clusters in the same round: the geometric mean of the series, and its 95 % bounds (Student's, a series being one figure: the trimmed mean of its rounds). How far upstream's own two are apart is what the method cannot tell.\n\n| | throughput | processor time for a GB | p50 | p99 |\n| --- | --- | --- | --- | --- |\n")
 	compare := func(figures, baseline [][]float64) Ratio {
-		r, err := Compare(figures, baseline, seed)
+		r, err := Compare(figures, baseline)
 		require.NoError(t, err)
 		return r
 	}
@@ -56,10 +56,10 @@ func table(t *testing.T, measured *figures) string {
 		f := measured[at]
 		speed, cpu := compare(f.Speed, mean(one.Speed, two.Speed)), compare(f.CPU, mean(one.CPU, two.CPU))
 		p50, p99 := compare(f.P50, mean(one.P50, two.P50)), compare(f.P99, mean(one.P99, two.P99))
-		row(variants[at], speed, cpu, p50, p99)
-		fmt.Fprintf(&verdicts, "- %s: throughput is %s of upstream's; processor time is %s, p50 %s, and p99 %s of upstream's.\n", variants[at], speed.AtLeast(0.99), cpu.AtMost(1.01), p50.AtMost(1.01), p99.AtMost(1.01))
+		row(variants[at].name, speed, cpu, p50, p99)
+		fmt.Fprintf(&verdicts, "- %s: throughput is %s of upstream's; processor time is %s, p50 %s, and p99 %s of upstream's.\n", variants[at].name, speed.AtLeast(0.99), cpu.AtMost(1.01), p50.AtMost(1.01), p99.AtMost(1.01))
 	}
-	fmt.Fprintf(&verdicts, "\n| series | %s |\n|%s\n", strings.Join(variants[:], " | "), strings.Repeat(" --- |", 1+len(variants)))
+	fmt.Fprintf(&verdicts, "\n| series | %s | %s | %s | %s |\n|%s\n", variants[0].name, variants[1].name, variants[2].name, variants[3].name, strings.Repeat(" --- |", 1+len(variants)))
 	for n := range one.CPU {
 		fmt.Fprintf(&verdicts, "| %d |%s\n", n+1, measured.series(n))
 	}

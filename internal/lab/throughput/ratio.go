@@ -5,60 +5,51 @@ package throughput
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Ratio is how a variant's figures stand to those of the baseline taken beside them.
 type Ratio struct {
-	// Mean is the trimmed geometric mean of the pairs' ratios; Low and High bound it, 95 of 100 times.
+	// Mean is the geometric mean of the series' ratios; Low and High bound it, 95 of 100 times.
 	Mean, Low, High float64
-	// Pairs is how many pairs there were.
-	Pairs int
+	// Series is how many series there were, Pairs how many pairs in all of them.
+	Series, Pairs int
 }
-
-// resamples is how often the pairs are drawn anew for the bounds.
-const resamples = 10_000
 
 // Compare gives the ratio of figures to the baseline's, pair by pair and series by series: what was
 // taken at the same place was taken side by side, so that whatever else the machine did fell on both.
-// It is the mean of logarithms: a ratio and its inverse weigh the same then. The bounds are the
-// percentile bootstrap (Efron 1979) in two stages, series first and then pairs in them, since the
-// clusters of one series stay as they happened to start; seed makes them the same each time. It fails
-// when the pairs do not match, are none, or a figure is not above 0.
-func Compare(figures, baseline [][]float64, seed uint64) (Ratio, error) {
-	if len(figures) != len(baseline) || len(figures) == 0 {
-		return Ratio{}, fmt.Errorf("%d series and %d of the baseline: expected as many, and at least one", len(figures), len(baseline))
+// It is the mean of logarithms: a ratio and its inverse weigh the same then. A series counts as one
+// figure, the trimmed mean of its pairs: the clusters of a series stay as they happened to start, and
+// more pairs of them say nothing of how others would have. The bounds are Student's (1908) of the
+// series. It fails when there are fewer than two series, the pairs do not match, or a figure is not
+// above 0.
+func Compare(figures, baseline [][]float64) (Ratio, error) {
+	if len(figures) != len(baseline) || len(figures) < 2 {
+		return Ratio{}, fmt.Errorf("%d series and %d of the baseline: expected as many, and at least two", len(figures), len(baseline))
 	}
-	logs := make([][]float64, len(figures))
-	var all []float64
+	pairs := 0
+	series := make([]float64, len(figures))
 	for n := range figures {
 		if len(figures[n]) != len(baseline[n]) || len(figures[n]) == 0 {
 			return Ratio{}, fmt.Errorf("series %d has %d figures and %d of the baseline: expected as many, and at least one", n, len(figures[n]), len(baseline[n]))
 		}
+		var logs []float64
 		for i, f := range figures[n] {
 			if f <= 0 || baseline[n][i] <= 0 {
 				return Ratio{}, fmt.Errorf("series %d, figure %d: %v against %v, expected above 0", n, i, f, baseline[n][i])
 			}
-			logs[n] = append(logs[n], math.Log(f/baseline[n][i]))
+			logs = append(logs, math.Log(f/baseline[n][i]))
 		}
-		all = append(all, logs[n]...)
+		series[n] = trimmed(logs)
+		pairs += len(logs)
 	}
-	random := rand.New(rand.NewPCG(seed, 0))
-	means := make([]float64, resamples)
-	drawn := make([]float64, 0, len(all))
-	for i := range means {
-		drawn = drawn[:0]
-		for range logs {
-			from := logs[random.IntN(len(logs))]
-			for range from {
-				drawn = append(drawn, from[random.IntN(len(from))])
-			}
-		}
-		means[i] = trimmed(drawn)
-	}
-	slices.Sort(means)
-	return Ratio{Mean: math.Exp(trimmed(all)), Low: math.Exp(means[resamples*25/1000]), High: math.Exp(means[resamples*975/1000]), Pairs: len(all)}, nil
+	mean, deviation := stat.MeanStdDev(series, nil)
+	student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(series) - 1)}
+	off := student.Quantile(0.975) * stat.StdErr(deviation, float64(len(series)))
+	return Ratio{Mean: math.Exp(mean), Low: math.Exp(mean - off), High: math.Exp(mean + off), Series: len(series), Pairs: pairs}, nil
 }
 
 // trimmed sorts the list and gives the mean without its lowest and highest tenth: a turn in which the
@@ -66,17 +57,13 @@ func Compare(figures, baseline [][]float64, seed uint64) (Ratio, error) {
 func trimmed(list []float64) float64 {
 	slices.Sort(list)
 	off := len(list) / 10
-	sum := 0.0
-	for _, x := range list[off : len(list)-off] {
-		sum += x
-	}
-	return sum / float64(len(list)-2*off)
+	return stat.Mean(list[off:len(list)-off], nil)
 }
 
 // Tells says whether the bounds have 1 between them, as those of two clusters of the same jars should.
 func (r Ratio) Tells() bool { return r.Low <= 1 && 1 <= r.High }
 
-// AtLeast says whether the pairs show that the ratio is not under the bound, that it is under it, or
+// AtLeast says whether the series show that the ratio is not under the bound, that it is under it, or
 // neither.
 func (r Ratio) AtLeast(bound float64) string {
 	switch {

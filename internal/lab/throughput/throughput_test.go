@@ -22,8 +22,9 @@ import (
 var (
 	dist    = flag.String("dist", "", "folder with the bundle of the release")
 	version = flag.String("release", "4.1.0", "release")
-	series  = flag.Int("series", 40, "how often all clusters are started anew")
-	rounds  = flag.Int("rounds", 16, "rounds of a series; in each every cluster has a turn")
+	series  = flag.Int("series", 24, "how often all clusters are started anew")
+	blocks  = flag.Int("blocks", 8, "blocks of a series, each with another order: rounds at full speed, and then records at a fixed rate")
+	rounds  = flag.Int("rounds", 6, "rounds of a block; in each every cluster has a turn")
 	page    = flag.String("page", "", "file for the page, with its raw figures beside it as .json; empty: none")
 )
 
@@ -40,15 +41,21 @@ const (
 	turn, warm, paced = 6_000, 90_000, 1_500
 	// rate is records per second of each cluster when latency is measured.
 	rate = 150
-	// blocks is how often latency is measured in a series, each time after as many rounds.
-	blocks = 2
-	// seed is that of the bounds of the ratios.
-	seed = 1
 )
 
-// variants are the clusters of a series in the order of their turns, as a circle: each has its turn after
-// the same other one, and each patched one between upstream's two.
-var variants = [4]string{"upstream's first", "patched, no file", "upstream's second", "patched, an observer elsewhere"}
+// variants are the clusters of a series in the order of their turns, as a circle: each patched one has its
+// turn between upstream's two. The ISR is that of the other topic, whose replicas are 1, 2 and 4: who is
+// out of it shows which observers are in force.
+var variants = [4]struct {
+	name           string
+	patched        bool
+	observers, isr []int32
+}{
+	{name: "upstream's first", isr: []int32{1, 2, observer}},
+	{name: "patched, no file", patched: true, isr: []int32{1, 2, observer}},
+	{name: "upstream's second", isr: []int32{1, 2, observer}},
+	{name: "patched, an observer elsewhere", patched: true, observers: []int32{observer}, isr: []int32{1, 2}},
+}
 
 // figures are what the clusters gave, by series, for each of variants.
 type figures [len(variants)]struct {
@@ -73,25 +80,28 @@ func TestWhatAProducerPays(t *testing.T) {
 	}
 	patched, _, err := campaign.Overlay(upstream, filepath.Join(*dist, *version+"-kraft"))
 	require.NoError(t, err)
+	require.GreaterOrEqual(t, *series, 2, "-series: bounds need two")
+	require.Positive(t, *blocks, "-blocks")
+	require.Positive(t, *rounds, "-rounds")
 	var measured figures
 	for n := range *series {
 		ok := t.Run(fmt.Sprintf("series %d", n+1), func(t *testing.T) { // which ends its clusters
-			cycle := order(n)
 			var clusters [len(variants)]*producing
-			for _, at := range cycle {
-				clusters[at] = start(ctx, t, []cluster.Spec{
-					{Classpath: upstream, NoFile: true}, {Classpath: patched, NoFile: true},
-					{Classpath: upstream, NoFile: true}, {Classpath: patched, Observers: []int32{observer}},
-				}[at])
+			for _, at := range order(n) {
+				spec := cluster.Spec{Classpath: upstream, Observers: variants[at].observers, NoFile: variants[at].observers == nil}
+				if variants[at].patched {
+					spec.Classpath = patched
+				}
+				clusters[at] = start(ctx, t, spec)
 			}
 			for range warm / turn {
-				for _, at := range cycle {
+				for _, at := range order(n) {
 					clusters[at].send(ctx, t, turn)
 				}
 			}
-			measured.measure(ctx, t, clusters, cycle)
+			measured.measure(ctx, t, clusters, n)
 			for at, c := range clusters {
-				require.Equal(t, [][]int32{{1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {1, 2}}[at], c.isr(ctx, t), variants[at])
+				require.Equal(t, variants[at].isr, c.isr(ctx, t), variants[at].name)
 			}
 			t.Log(measured.series(n))
 		})
@@ -103,10 +113,10 @@ func TestWhatAProducerPays(t *testing.T) {
 	}
 }
 
-// order gives the order in which the clusters of a series start and take their turns. The circle stays,
-// so that a patched one is always between upstream's; where a round begins, and which way round it goes,
-// is each of its 8 ways as often: who has the first turn of a round, or the last, is slower or faster
-// by more than what is looked for.
+// order gives the order in which the clusters of a series start, and that of the turns of a block. The
+// circle stays, so that a patched one is always between upstream's; where it begins, and which way round
+// it goes, is each of its 8 ways as often: who has the first turn of a round, or the last, is slower or
+// faster by more than what is looked for.
 func order(n int) []int {
 	cycle := []int{0, 1, 2, 3}
 	cycle = append(cycle[n/2%4:], cycle[:n/2%4]...)
@@ -116,13 +126,15 @@ func order(n int) []int {
 	return cycle
 }
 
-// measure adds a series: rounds of turns at full speed, and between them latency, all clusters at the
-// same time.
-func (f *figures) measure(ctx context.Context, t *testing.T, clusters [len(variants)]*producing, cycle []int) {
+// measure adds series n: blocks of turns at full speed and, after each, latency, all clusters at the same
+// time. Each block has the order after that of the block before, the first that of the start: 8 blocks
+// give every cluster every place.
+func (f *figures) measure(ctx context.Context, t *testing.T, clusters [len(variants)]*producing, n int) {
 	var speed, p50, p99 [len(variants)][]float64
 	var used [len(variants)]time.Duration
-	for range blocks {
-		for range *rounds / blocks {
+	for block := range *blocks {
+		cycle := order(n + block)
+		for range *rounds {
 			for _, at := range cycle {
 				c := clusters[at]
 				before, began := c.processor(t), time.Now()
