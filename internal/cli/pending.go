@@ -28,8 +28,16 @@ something is missing.`,
 				}
 				if finish && !f.dryRun && p != nil {
 					tell(env, p.String())
+					was := *p
 					if err := goOn(&f, env, o, "pending list", "Write what is missing", p, o.Store.Pending, func() error { p, err = o.Finish(cmd.Context()); return err }); err != nil {
 						return err
+					}
+					back, err := o.TakenBackBy(cmd.Context(), was)
+					if err != nil {
+						tell(env, "whether it can be taken back is not known: "+err.Error())
+					}
+					for _, command := range back {
+						tell(env, "taken back by: "+command)
 					}
 				}
 				rows := []promoter.Pending{}

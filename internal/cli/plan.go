@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/google/renameio/v2"
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -23,6 +20,7 @@ import (
 type planFlags struct {
 	operating
 	placements []string
+	assignment string
 	out        string
 	execute    bool
 	finish     bool
@@ -31,22 +29,10 @@ type planFlags struct {
 	partitions int32
 }
 
-// planned is one line of the result of plan.
-type planned struct {
-	Partition string   `json:"partition"`
-	Problems  []string `json:"problems"`
-	From      []int32  `json:"from"`
-	To        []int32  `json:"to"`
-	Added     []int32  `json:"added"`
-	Removed   []int32  `json:"removed"`
-	// Bytes are those of the copies to be made, -1 when the size is not known.
-	Bytes int64 `json:"bytes"`
-}
-
 func newPlanCommand(env *Env) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
-		Use:   "plan --placement TOPIC=FILE",
+		Use:   "plan --placement TOPIC=FILE | --assignment FILE",
 		Short: "Compare topics with their placement, and move replicas and observers to it",
 		Long: `Compare the assignments of topics with placements, the JSON that multi-region clusters use:
 
@@ -57,6 +43,10 @@ TOPIC may be a pattern (orders-*); the first that matches counts. Internal topic
 other. The result names what differs and the assignment that satisfies the placement with the least
 data moved, observers last. --out writes it for kafka-reassign-partitions.
 
+--assignment FILE has assignments instead of a placement, in the JSON of kafka-reassign-partitions, for
+the partitions in it. Every --execute keeps the assignments that it has replaced as such a file in the
+state folder, and prints the command that takes the move back.
+
 --execute does it: throttled (--throttle), an observer that is replaced by another one in two steps,
 the old one going when the new one lacks nothing. The throttle is removed at the end; after a kill,
 'plan --finish' goes on and removes it. --create TOPIC makes a topic by its placement.
@@ -66,6 +56,7 @@ Exit code 1 when something differs and nothing was done about it.`,
   observer-patch plan --placement orders=layout.json --out moves.json --context prod
   observer-patch plan --placement orders=layout.json --execute --throttle 20000000 --context prod
   observer-patch plan --placement new=layout.json --create new --partitions 12 --context prod
+  observer-patch plan --assignment before.json --execute --context prod
   observer-patch plan --finish --context prod`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
@@ -73,6 +64,7 @@ Exit code 1 when something differs and nothing was done about it.`,
 	f.flags(cmd)
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.placements, "placement", nil, "TOPIC=FILE, or PATTERN=FILE; may be given several times")
+	fs.StringVar(&f.assignment, "assignment", "", "file with assignments, as kafka-reassign-partitions takes them")
 	fs.StringVar(&f.out, "out", "", "write the reassignment to this file")
 	fs.BoolVar(&f.execute, "execute", false, "do it")
 	fs.BoolVar(&f.finish, "finish", false, "go on with a move that was cut off")
@@ -82,49 +74,20 @@ Exit code 1 when something differs and nothing was done about it.`,
 	return cmd
 }
 
-// layout is a pattern of topic names with its placement.
-type layout struct {
-	pattern   string
-	placement placement.Placement
-}
-
-// readLayouts reads the files of --placement.
-func readLayouts(args []string) ([]layout, error) {
-	var out []layout
-	for _, arg := range args {
-		pattern, file, ok := strings.Cut(arg, "=")
-		if _, err := path.Match(pattern, ""); !ok || pattern == "" || err != nil {
-			return nil, exit.With(exit.Usage, fmt.Errorf("--placement %q: expected TOPIC=FILE or PATTERN=FILE", arg))
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, exit.With(exit.Usage, err)
-		}
-		p, err := placement.Parse(text)
-		if err != nil {
-			return nil, exit.With(exit.Usage, fmt.Errorf("%s: %w", file, err))
-		}
-		out = append(out, layout{pattern, p})
-	}
-	return out, nil
-}
-
-func of(layouts []layout, topic string) (placement.Placement, bool) {
-	for _, l := range layouts {
-		if ok, _ := path.Match(l.pattern, topic); ok { // the pattern was checked
-			return l.placement, true
-		}
-	}
-	return placement.Placement{}, false
-}
-
 func (f *planFlags) run(ctx context.Context, env *Env) error {
 	layouts, err := readLayouts(f.placements)
 	if err != nil {
 		return err
 	}
-	if len(layouts) == 0 && !f.finish {
-		return exit.With(exit.Usage, errors.New("no placement: say --placement TOPIC=FILE, or --finish"))
+	targets, err := readTargets(f.assignment)
+	if err != nil {
+		return err
+	}
+	if len(layouts)+len(targets) == 0 && !f.finish {
+		return exit.With(exit.Usage, errors.New("no placement: say --placement TOPIC=FILE, --assignment FILE, or --finish"))
+	}
+	if f.assignment != "" && (len(layouts) > 0 || f.create != "" || f.finish) {
+		return exit.With(exit.Usage, errors.New("--assignment says where replicas go by itself: leave --placement, --create and --finish out"))
 	}
 	if f.throttle < 0 {
 		return exit.With(exit.Usage, fmt.Errorf("--throttle %d: expected bytes per second, or 0", f.throttle))
@@ -144,7 +107,9 @@ func (f *planFlags) run(ctx context.Context, env *Env) error {
 			if f.dryRun {
 				return nil
 			}
-			return goOn(&f.operating, env, o, "move", "Go on with it", m, o.Store.Move, func() error { return o.FinishMove(ctx, conn, f.timeout) })
+			return goOn(&f.operating, env, o, "move", "Go on with it", m, o.Store.Move, func() error {
+				return moved(env)(o.FinishMove(ctx, conn, f.timeout))
+			})
 		}
 		v, err := o.View(ctx)
 		if err != nil {
@@ -161,49 +126,35 @@ func (f *planFlags) run(ctx context.Context, env *Env) error {
 		if f.create != "" {
 			return f.make(ctx, env, o, conn, layouts, brokers)
 		}
-		return f.compare(ctx, env, o, conn, v, ids, layouts, brokers)
+		for _, w := range v.Crowded(ids) {
+			tell(env, "warning: "+w)
+		}
+		p := proposal{ids: ids, brokers: brokers, rows: []planned{}}
+		if err := errors.Join(p.place(v, layouts), p.assign(v, targets)); err != nil {
+			return err
+		}
+		return f.propose(ctx, env, o, conn, v.ClusterID, p)
 	})
 }
 
-func (f *planFlags) compare(ctx context.Context, env *Env, o *promoter.Operator, conn *promoter.Connection, v observer.View, ids []int32, layouts []layout, brokers []placement.Broker) error {
-	rows := []planned{}
-	var changes []placement.Change
-	var moved []observer.Partition
-	for _, l := range layouts {
-		if !slices.ContainsFunc(v.Partitions, func(p observer.Partition) bool { ok, _ := path.Match(l.pattern, p.Topic); return ok }) {
-			return fmt.Errorf("--placement %s: no topic matches that the cluster shows, so nothing was compared: it is misspelt, or DESCRIBE on the topic is not granted", l.pattern)
+// moved says after a move by which command it is taken back, and hands its error on.
+func moved(env *Env) func(undo string, err error) error {
+	return func(undo string, err error) error {
+		if undo != "" {
+			tell(env, "moved, taken back by: "+undo)
 		}
-	}
-	for _, w := range v.Crowded(ids) {
-		tell(env, "warning: "+w)
-	}
-	for _, p := range v.Partitions {
-		want, ok := of(layouts, p.Topic)
-		if !ok {
-			continue
-		}
-		if p.Error != "" || len(p.Adding)+len(p.Removing) > 0 {
-			return exit.With(exit.Refused, fmt.Errorf("%s: it is being reassigned, or not known: %s", p, p.Error))
-		}
-		part := placement.Partition{Topic: p.Topic, ID: p.ID, Replicas: p.Replicas, Leader: p.Leader}
-		c, err := placement.Assign(want, part, brokers)
-		if err != nil {
-			return err
-		}
-		if !c.Differs() {
-			continue
-		}
-		changes = append(changes, c)
-		moved = append(moved, p)
-		rows = append(rows, planned{Partition: p.String(), Problems: placement.Check(want, part, brokers), From: c.From, To: c.To, Added: c.Added, Removed: c.Removed, Bytes: -1})
-	}
-	f.estimate(ctx, env, conn, moved, rows)
-	if err := printRows(env.Out, f.format, rows, plannedTable); err != nil {
 		return err
 	}
-	isObserver := func(b int32) bool { return isIn(b, ids) }
+}
+
+// propose prints what differs, and writes or does it as the flags say.
+func (f *planFlags) propose(ctx context.Context, env *Env, o *promoter.Operator, conn *promoter.Connection, clusterID string, p proposal) error {
+	f.estimate(ctx, env, conn, p.parts, p.rows)
+	if err := printRows(env.Out, f.format, p.rows, plannedTable); err != nil {
+		return err
+	}
 	if f.out != "" {
-		text, err := placement.Reassignment(changes, isObserver)
+		text, err := placement.Reassignment(p.changes, p.isObserver)
 		if err != nil {
 			return err
 		}
@@ -212,21 +163,23 @@ func (f *planFlags) compare(ctx context.Context, env *Env, o *promoter.Operator,
 		}
 	}
 	switch {
-	case len(changes) == 0:
+	case len(p.changes) == 0:
 		return nil
 	case !f.execute || f.dryRun:
 		if f.out != "" {
 			return nil
 		}
-		return fmt.Errorf("%d partitions differ from their placement; --execute moves them", len(changes))
+		return fmt.Errorf("%d partitions differ from what was asked for; --execute moves them", len(p.changes))
 	}
-	if err := conn.Allowed(ctx, moveRights(changes, f.throttle)...); err != nil {
+	if err := conn.Allowed(ctx, moveRights(p.changes, f.throttle)...); err != nil {
 		return err
 	}
-	if err := f.confirm(env, os.Stdin, fmt.Sprintf("Move %d partitions of cluster %s?", len(changes), v.ClusterID)); err != nil {
+	if err := f.confirm(env, os.Stdin, fmt.Sprintf("Move %d partitions of cluster %s?", len(p.changes), clusterID)); err != nil {
 		return err
 	}
-	return change(o, func() error { return o.BeginMove(ctx, conn, changes, ids, f.throttle, f.timeout) })
+	return change(o, func() error {
+		return moved(env)(o.BeginMove(ctx, conn, p.changes, p.ids, f.throttle, f.timeout))
+	})
 }
 
 // moveRights are what a move needs, with those of its throttle.
@@ -243,88 +196,4 @@ func moveRights(changes []placement.Change, throttle int64) []promoter.Right {
 		}
 	}
 	return rights
-}
-
-// estimate says how much is copied and how long that takes at least.
-func (f *planFlags) estimate(ctx context.Context, env *Env, conn *promoter.Connection, parts []observer.Partition, rows []planned) {
-	sizes := conn.Sizes(ctx, parts)
-	perBroker := map[int32]int64{}
-	total, unknown := int64(0), 0
-	for i := range rows {
-		size, ok := sizes[rows[i].Partition]
-		if !ok && len(rows[i].Added) > 0 {
-			unknown++
-			continue
-		}
-		rows[i].Bytes = size * int64(len(rows[i].Added))
-		total += rows[i].Bytes
-		for _, b := range rows[i].Added {
-			perBroker[b] += size
-		}
-	}
-	if total == 0 && unknown == 0 {
-		return
-	}
-	text := fmt.Sprintf("to copy: %d bytes in all", total)
-	for _, b := range sortedIDs(perBroker) {
-		text += fmt.Sprintf("; %d to broker %d", perBroker[b], b)
-		if f.throttle > 0 {
-			text += fmt.Sprintf(", %d s at least", (perBroker[b]+f.throttle-1)/f.throttle)
-		}
-	}
-	if unknown > 0 {
-		text += fmt.Sprintf("; the size of %d partitions is not known", unknown)
-	}
-	tell(env, text)
-}
-
-func sortedIDs(m map[int32]int64) []int32 {
-	var out []int32
-	for id := range m {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
-}
-
-func plannedTable(t table.Writer, rows []planned) {
-	t.AppendHeader(table.Row{"partition", "from", "to", "bytes", "why"})
-	for _, r := range rows {
-		t.AppendRow(table.Row{r.Partition, fmt.Sprint(r.From), fmt.Sprint(r.To), r.Bytes, strings.Join(r.Problems, "; ")})
-	}
-}
-
-// make makes a topic by its placement, the leaders spread over its sync replicas.
-func (f *planFlags) make(ctx context.Context, env *Env, o *promoter.Operator, conn *promoter.Connection, layouts []layout, brokers []placement.Broker) error {
-	want, ok := of(layouts, f.create)
-	if !ok {
-		return exit.With(exit.Usage, fmt.Errorf("--create %s: no --placement matches it", f.create))
-	}
-	if f.partitions < 1 || f.partitions > 10000 {
-		return exit.With(exit.Usage, fmt.Errorf("--partitions %d: expected 1 to 10000", f.partitions))
-	}
-	rows := []planned{}
-	var parts []observer.Partition
-	for i := range f.partitions {
-		c, err := placement.Assign(want, placement.Partition{Topic: f.create, ID: i, Leader: -1}, brokers)
-		if err != nil {
-			return err
-		}
-		n := want.Sync()
-		to := append([]int32{}, c.To...)
-		for k := range n {
-			to[k] = c.To[(k+int(i))%n]
-		}
-		parts = append(parts, observer.Partition{Topic: f.create, ID: i, Replicas: to})
-		rows = append(rows, planned{Partition: parts[i].String(), Problems: []string{}, To: to, Added: to, From: []int32{}, Removed: []int32{}})
-	}
-	if !f.dryRun {
-		if err := f.confirm(env, os.Stdin, fmt.Sprintf("Make topic %s with %d partitions?", f.create, f.partitions)); err != nil {
-			return err
-		}
-		if err := change(o, func() error { return conn.Create(ctx, parts) }); err != nil {
-			return err
-		}
-	}
-	return printRows(env.Out, f.format, rows, plannedTable)
 }

@@ -57,7 +57,7 @@ func Findings(all []Seen) []Finding {
 			find(s.Node, "tokens", "take them out", "it has what is no broker id and is ignored: %s", ids.UnknownTokens())
 		}
 		if s.File.Mode&0o022 != 0 {
-			find(s.Node, "writable", "chmod go-w "+quote(s.Node.File), "others than its owner may write it (mode %04o)", s.File.Mode)
+			find(s.Node, "writable", "chmod go-w "+Quote(s.Node.File), "others than its owner may write it (mode %04o)", s.File.Mode)
 		}
 		if differ && !slices.Equal(ids.IDs, usual) {
 			find(s.Node, "differs", "compare the files on all nodes, controllers first, and write the same list everywhere", "it says %v, most nodes say %v", ids.IDs, usual)

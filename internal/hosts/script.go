@@ -184,15 +184,15 @@ func shorten(s string) string {
 	return s[1 : len(s)-1]
 }
 
-// quote puts a word between single quotes for a POSIX shell.
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+// Quote puts a word between single quotes for a POSIX shell.
+func Quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // commandLine gives the one line that a remote shell runs: the words before, then sh with the script.
 func commandLine(before []string) string {
 	var b strings.Builder
 	for _, w := range before {
-		b.WriteString(quote(w))
+		b.WriteString(Quote(w))
 		b.WriteByte(' ')
 	}
-	return b.String() + "sh -c " + quote(script)
+	return b.String() + "sh -c " + Quote(script)
 }

@@ -38,6 +38,25 @@ type Change struct {
 	Copying []int32 `json:"copying"`
 }
 
+// To gives the change of the partition to the replicas; isObserver says whose copy no ISR waits for.
+func (p Partition) To(replicas []int32, isObserver func(int32) bool) Change {
+	c := Change{Topic: p.Topic, ID: p.ID, From: p.Replicas, To: replicas, Added: []int32{}, Removed: []int32{}, Copying: []int32{}}
+	for _, b := range c.To {
+		if !slices.Contains(c.From, b) {
+			c.Added = append(c.Added, b)
+			if isObserver(b) {
+				c.Copying = append(c.Copying, b)
+			}
+		}
+	}
+	for _, b := range c.From {
+		if !slices.Contains(c.To, b) {
+			c.Removed = append(c.Removed, b)
+		}
+	}
+	return c
+}
+
 // Differs tells whether anything is to be done.
 func (c Change) Differs() bool { return !slices.Equal(c.From, c.To) }
 
@@ -62,35 +81,21 @@ func (c Change) Step(isObserver func(int32) bool) []int32 {
 // placement allows, the others go to the least loaded brokers that fit, sync replicas come first,
 // the present leader's order is kept, observers come last. Loads of the brokers are updated.
 func Assign(p Placement, part Partition, brokers []Broker) (Change, error) {
-	c := Change{Topic: part.Topic, ID: part.ID, From: part.Replicas, Added: []int32{}, Removed: []int32{}, Copying: []int32{}}
 	used := map[int32]bool{}
 	sync, err := choose(p.Replicas, part.Replicas, brokers, used, false)
 	if err != nil {
-		return c, fmt.Errorf("%s-%d: sync replicas: %w", part.Topic, part.ID, err)
+		return Change{}, fmt.Errorf("%s-%d: sync replicas: %w", part.Topic, part.ID, err)
 	}
 	observers, err := choose(p.Observers, part.Replicas, brokers, used, true)
 	if err != nil {
-		return c, fmt.Errorf("%s-%d: observers: %w", part.Topic, part.ID, err)
+		return Change{}, fmt.Errorf("%s-%d: observers: %w", part.Topic, part.ID, err)
 	}
 	// What stays keeps its order; what is new comes after it.
 	order := func(list []int32) []int32 {
 		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(place(part.Replicas, a), place(part.Replicas, b)) })
 		return list
 	}
-	c.To = append(order(sync), order(observers)...)
-	for _, b := range c.To {
-		if !slices.Contains(part.Replicas, b) {
-			c.Added = append(c.Added, b)
-			if slices.Contains(observers, b) {
-				c.Copying = append(c.Copying, b)
-			}
-		}
-	}
-	for _, b := range part.Replicas {
-		if !slices.Contains(c.To, b) {
-			c.Removed = append(c.Removed, b)
-		}
-	}
+	c := part.To(append(order(sync), order(observers)...), func(b int32) bool { return slices.Contains(observers, b) })
 	for i := range brokers {
 		switch {
 		case slices.Contains(c.Added, brokers[i].ID):

@@ -35,6 +35,14 @@ type Plan struct {
 	Undo string `json:"undo"`
 }
 
+// undo gives the command that takes the change of the broker back.
+func undo(change observer.Change, broker int32) string {
+	if change == observer.Promote {
+		return fmt.Sprintf("observer-patch demote %d --move-leaders", broker)
+	}
+	return fmt.Sprintf("observer-patch promote %d", broker)
+}
+
 // without says which nodes have no identity file: they get one, whatever they go on with now.
 func without(v observer.View) []string {
 	var absent []int32
@@ -53,7 +61,7 @@ func without(v observer.View) []string {
 func PlanPromotion(v observer.View, broker int32) Plan {
 	before, refusals := v.Listed()
 	p := Plan{Change: observer.Promote, ClusterID: v.ClusterID, Broker: broker, Before: observer.With(before), After: observer.Without(before, broker),
-		Steps: observer.Promote.Order(v.Nodes), Topics: v.Touched(broker), Undo: fmt.Sprintf("observer-patch demote %d --move-leaders", broker)}
+		Steps: observer.Promote.Order(v.Nodes), Topics: v.Touched(broker), Undo: undo(observer.Promote, broker)}
 	p.Nothing = len(refusals) == 0 && !slices.Contains(before, broker) && len(without(v)) == 0
 	p.Warnings = append(p.Warnings, without(v)...)
 	p.Refusals = append(refusals, v.CheckPromotion(broker)...)
@@ -74,7 +82,7 @@ func PlanPromotion(v observer.View, broker int32) Plan {
 func PlanDemotion(v observer.View, broker int32, moveLeaders bool) Plan {
 	before, refusals := v.Listed()
 	p := Plan{Change: observer.Demote, ClusterID: v.ClusterID, Broker: broker, Before: observer.With(before), After: observer.With(before, broker),
-		Steps: observer.Demote.Order(v.Nodes), Topics: v.Touched(broker), Undo: fmt.Sprintf("observer-patch promote %d", broker)}
+		Steps: observer.Demote.Order(v.Nodes), Topics: v.Touched(broker), Undo: undo(observer.Demote, broker)}
 	p.Nothing = len(refusals) == 0 && slices.Contains(before, broker)
 	p.Warnings = append(p.Warnings, without(v)...)
 	p.Refusals = append(refusals, v.CheckDemotion(broker, before, moveLeaders)...)

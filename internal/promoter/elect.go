@@ -9,6 +9,7 @@ import (
 
 	"observer-patch/internal/exit"
 	"observer-patch/internal/observer"
+	"observer-patch/internal/placement"
 )
 
 // Vote is the election of one partition.
@@ -157,14 +158,21 @@ func (o *Operator) afterPreferred(ctx context.Context, b *Ballot) ([]int, error)
 // election of what still stands.
 func (o *Operator) electUnclean(ctx context.Context, b *Ballot, votes []int, limit time.Duration) error {
 	var reorder []observer.Partition
+	var changes []placement.Change
 	for _, i := range votes {
-		if b.Votes[i].Election.Assignment != nil {
+		if order := b.Votes[i].Election.Assignment; order != nil {
 			p := b.Votes[i].Partition
-			p.Replicas = b.Votes[i].Election.Assignment
+			changes = append(changes, placement.Change{Topic: p.Topic, ID: p.ID, From: p.Replicas, To: order})
+			p.Replicas = order
 			reorder = append(reorder, p)
 		}
 	}
 	if len(reorder) > 0 {
+		undo, err := o.Store.keep(beforeElection, o.Now(), changes, 0)
+		if err != nil {
+			return err
+		}
+		o.Log.Info("another replica is put first", "partitions", len(changes), "the order before, once there is a leader", undo)
 		if err := o.Kafka.Reorder(ctx, reorder); err != nil {
 			return fmt.Errorf("put the best replica first: %w", err)
 		}

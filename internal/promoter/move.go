@@ -94,14 +94,14 @@ func (s *Store) Move() (*Move, error) {
 
 // BeginMove does the changes: throttled, an observer's replacement in two steps, the second when
 // the new one lacks nothing. It is refused while another move is under way or somebody else has
-// set a throttle where this one would.
-func (o *Operator) BeginMove(ctx context.Context, mover Mover, changes []placement.Change, observers []int32, rate int64, limit time.Duration) error {
+// set a throttle where this one would. It gives the command that takes the move back.
+func (o *Operator) BeginMove(ctx context.Context, mover Mover, changes []placement.Change, observers []int32, rate int64, limit time.Duration) (string, error) {
 	old, err := o.Store.Move()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if old != nil {
-		return exit.With(exit.Refused, errors.New(old.String()))
+		return "", exit.With(exit.Refused, errors.New(old.String()))
 	}
 	m := Move{Observers: observers, Since: o.Now(), Who: o.Who, Throttle: ThrottleOf(changes, rate)}
 	for _, c := range changes {
@@ -110,25 +110,25 @@ func (o *Operator) BeginMove(ctx context.Context, mover Mover, changes []placeme
 		}
 	}
 	if len(m.Changes) == 0 {
-		return nil
+		return "", nil
 	}
 	for _, b := range m.Throttle.Brokers {
 		set, err := mover.Throttled(ctx, b, m.Throttle.Topics())
 		if err != nil {
-			return fmt.Errorf("look for throttles: %w", err)
+			return "", fmt.Errorf("look for throttles: %w", err)
 		}
 		if len(set) > 0 {
-			return exit.With(exit.Refused, fmt.Errorf("%s: throttles are set already, and removing them at the end would not be this tool's to do; remove them, or wait for who set them", set[0]))
+			return "", exit.With(exit.Refused, fmt.Errorf("%s: throttles are set already, and removing them at the end would not be this tool's to do; remove them, or wait for who set them", set[0]))
 		}
 	}
 	if _, foreign, err := o.ours(ctx, m); err != nil || len(foreign) > 0 {
 		if err == nil {
 			err = exit.With(exit.Refused, fmt.Errorf("%s: somebody else has reassigned it since the plan was made; run the command again", foreign[0]))
 		}
-		return err
+		return "", err
 	}
 	if err := o.Store.save(moveFile, m); err != nil {
-		return err
+		return "", err
 	}
 	return o.finishMove(ctx, mover, m, limit)
 }
@@ -159,49 +159,58 @@ func (m Move) step(c placement.Change) []int32 {
 	return c.Step(func(b int32) bool { return slices.Contains(m.Observers, b) })
 }
 
-// FinishMove goes on with a move that was cut off; none is no error.
-func (o *Operator) FinishMove(ctx context.Context, mover Mover, limit time.Duration) error {
+// FinishMove goes on with a move that was cut off; none is no error. It gives the command that takes
+// the move back, none where nothing of it was left to be moved.
+func (o *Operator) FinishMove(ctx context.Context, mover Mover, limit time.Duration) (string, error) {
 	m, err := o.Store.Move()
 	if err != nil || m == nil {
-		return err
+		return "", err
 	}
 	return o.finishMove(ctx, mover, *m, limit)
 }
 
 // finishMove does what is left of a move, from wherever it is: every step looks before it acts.
-func (o *Operator) finishMove(ctx context.Context, mover Mover, m Move, limit time.Duration) error {
+func (o *Operator) finishMove(ctx context.Context, mover Mover, m Move, limit time.Duration) (string, error) {
 	m, foreign, err := o.ours(ctx, m)
 	if err != nil {
-		return fmt.Errorf("%w; observer-patch plan --finish goes on", err)
+		return "", fmt.Errorf("%w; observer-patch plan --finish goes on", err)
 	}
 	if len(foreign) > 0 {
 		o.Log.Warn("somebody else has reassigned these since, or they are gone: left alone", "partitions", foreign)
 	}
 	if m.Throttle.Rate > 0 {
 		if err := mover.SetThrottle(ctx, m.Throttle); err != nil {
-			return fmt.Errorf("throttle: %w; observer-patch plan --finish goes on", err)
+			return "", fmt.Errorf("throttle: %w; observer-patch plan --finish goes on", err)
 		}
 		if err := o.untilThrottled(ctx, mover, m.Throttle, true, limit); err != nil {
-			return fmt.Errorf("%w; nothing more was reassigned; observer-patch plan --finish goes on", err)
+			return "", fmt.Errorf("%w; nothing more was reassigned; observer-patch plan --finish goes on", err)
 		}
 	}
 	for step, to := range []func(placement.Change) []int32{m.step, func(c placement.Change) []int32 { return c.To }} {
 		if err := o.moveTo(ctx, mover, m, step, to); err != nil {
-			return fmt.Errorf("%w; observer-patch plan --finish goes on", err)
+			return "", fmt.Errorf("%w; observer-patch plan --finish goes on", err)
 		}
 		if err := o.untilCopied(ctx, m, to, limit); err != nil {
-			return fmt.Errorf("%w; the cluster goes on copying, throttled; observer-patch plan --finish removes the throttle when it has ended", err)
+			return "", fmt.Errorf("%w; the cluster goes on copying, throttled; observer-patch plan --finish removes the throttle when it has ended", err)
 		}
 	}
 	if m.Throttle.Rate > 0 {
 		if err := mover.ClearThrottle(ctx, m.Throttle); err != nil {
-			return fmt.Errorf("remove the throttle: %w; observer-patch plan --finish tries again", err)
+			return "", fmt.Errorf("remove the throttle: %w; observer-patch plan --finish tries again", err)
 		}
 		if err := o.untilThrottled(ctx, mover, m.Throttle, false, limit); err != nil {
-			return fmt.Errorf("%w; observer-patch plan --finish tries again", err)
+			return "", fmt.Errorf("%w; observer-patch plan --finish tries again", err)
 		}
 	}
-	return o.Store.drop(moveFile)
+	// What was deleted meanwhile is nothing to take back.
+	if m, _, err = o.ours(ctx, m); err != nil {
+		return "", fmt.Errorf("%w; observer-patch plan --finish tries again", err)
+	}
+	undo, err := o.Store.keep(beforeMove, m.Since, m.Changes, m.Throttle.Rate)
+	if err != nil {
+		return "", fmt.Errorf("%w; observer-patch plan --finish tries again", err)
+	}
+	return undo, o.Store.drop(moveFile)
 }
 
 // untilThrottled waits until every live broker of the throttle knows all of it, or nothing of it: a

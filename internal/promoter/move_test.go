@@ -3,7 +3,10 @@ package promoter
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +65,9 @@ func (m *mover) ClearThrottle(context.Context, Throttle) error {
 	if m.die == "clear" {
 		return errKilled
 	}
+	if m.die == "deleted" {
+		m.parts = m.parts[:1]
+	}
 	m.throttled = false
 	return nil
 }
@@ -100,21 +106,88 @@ func replaced() ([]placement.Change, *mover) {
 func TestTheOldObserverGoesWhenTheNewOneLacksNothing(t *testing.T) {
 	changes, m := replaced()
 	o := operator(t, m.model)
-	err := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
+	_, err := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
 	require.ErrorContains(t, err, "observer 5 lacks 100 records")
 	require.Equal(t, [][]int32{{1, 2, 5, 4}}, m.steps, "both are there")
 	require.True(t, m.throttled, "until it lacks nothing, not until the reassignment has completed")
 
-	again := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
+	_, again := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
 	require.Equal(t, exit.Refused, exit.Code(again), "one move at a time")
 
 	m.at(m.parts[0], 5, 1, 100)
-	require.NoError(t, o.FinishMove(t.Context(), m, time.Second))
+	require.NoError(t, failed(o.FinishMove(t.Context(), m, time.Second)))
 	require.Equal(t, ids(1, 2, 5), m.parts[0].Replicas)
 	require.False(t, m.throttled)
 	left, err := o.Store.Move()
 	require.NoError(t, err)
 	require.Nil(t, left)
+}
+
+// failed gives the error alone.
+func failed(_ string, err error) error { return err }
+
+// What a move has replaced is kept, and the way back is a move like any other.
+func TestAMoveIsTakenBackByWhatItKept(t *testing.T) {
+	changes, m := replaced()
+	m.copy = true
+	o := operator(t, m.model)
+	kept := func(undo string) []placement.Partition {
+		_, rest, ok := strings.Cut(undo, "observer-patch plan --assignment '")
+		require.True(t, ok, undo)
+		file, rest, ok := strings.Cut(rest, "'")
+		require.True(t, ok, undo)
+		require.Equal(t, " --execute --throttle 1000 --cluster-id '"+o.Store.Cluster()+"' --state-dir '"+filepath.Dir(o.Store.dir)+"'", rest)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		parts, err := placement.ParseReassignment(text)
+		require.NoError(t, err)
+		return parts
+	}
+	before := []placement.Partition{{Topic: "t", Replicas: ids(1, 2, 4), Leader: -1}}
+	m.die = "reassigned"
+	undo, err := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
+	require.Error(t, err)
+	require.Empty(t, undo, "it is under way")
+	m.die = ""
+	undo, err = o.FinishMove(t.Context(), m, time.Second)
+	require.NoError(t, err)
+	require.Equal(t, before, kept(undo))
+
+	m.now = m.now.Add(time.Minute)
+	back := placement.Partition{Topic: "t", Replicas: m.parts[0].Replicas}.To(before[0].Replicas, func(b int32) bool { return b >= 4 })
+	again, err := o.BeginMove(t.Context(), m, []placement.Change{back}, ids(4, 5), 1000, time.Second)
+	require.NoError(t, err)
+	require.Equal(t, ids(1, 2, 4), m.parts[0].Replicas)
+	require.Equal(t, [][]int32{{1, 2, 5, 4}, {1, 2, 5}, {1, 2, 4, 5}, {1, 2, 4}}, m.steps)
+	require.Equal(t, ids(1, 2, 5), kept(again)[0].Replicas, "the way there again")
+	require.Equal(t, before, kept(undo), "the first command means what it meant")
+
+	// Somebody else has reassigned it: nothing was moved, there is nothing to take back.
+	m.now = m.now.Add(time.Minute)
+	m.die = "throttled"
+	require.Error(t, failed(o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)))
+	m.die, m.parts[0].Replicas = "", ids(2, 1)
+	undo, err = o.FinishMove(t.Context(), m, time.Second)
+	require.NoError(t, err)
+	require.Empty(t, undo)
+}
+
+// A topic that is deleted while it moves is nothing to take back: its entry would hold up the others'.
+func TestWhatWasDeletedMeanwhileIsNotKept(t *testing.T) {
+	changes, m := replaced()
+	m.parts = append(m.parts, part("u", 1, ids(1, 2, 4), ids(1, 2)))
+	m.copy, m.die = true, "deleted"
+	changes = append(changes, placement.Change{Topic: "u", From: ids(1, 2, 4), To: ids(2, 1, 4)})
+	o := operator(t, m.model)
+	require.NoError(t, failed(o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)))
+	files, err := filepath.Glob(o.Store.Path(beforeMove + "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	parts, err := placement.ParseReassignment(text)
+	require.NoError(t, err)
+	require.Equal(t, []placement.Partition{{Topic: "t", Replicas: ids(1, 2, 4), Leader: -1}}, parts)
 }
 
 // A sync replica is being added; for a moment the cluster does not say what it reassigns.
@@ -123,11 +196,11 @@ func TestAMoveIsNotDoneWhileItIsNotKnownWhatIsReassigned(t *testing.T) {
 	changes := []placement.Change{{Topic: "t", From: ids(1, 2), To: ids(1, 2, 3), Added: ids(3)}}
 	o := operator(t, m.model)
 	m.parts[0].Error = "whether a reassignment is running is not known"
-	err := o.BeginMove(t.Context(), m, changes, nil, 1000, time.Second)
+	_, err := o.BeginMove(t.Context(), m, changes, nil, 1000, time.Second)
 	require.ErrorContains(t, err, "t-0: whether a reassignment is running is not known")
 	require.True(t, m.throttled)
 	m.parts[0].Error = ""
-	require.NoError(t, o.FinishMove(t.Context(), m, time.Second))
+	require.NoError(t, failed(o.FinishMove(t.Context(), m, time.Second)))
 	require.False(t, m.throttled)
 }
 
@@ -136,11 +209,11 @@ func TestAMoveThatWasKilledAnywhereLeavesNoThrottle(t *testing.T) {
 		changes, m := replaced()
 		m.copy, m.die = true, where
 		o := operator(t, m.model)
-		err := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
+		_, err := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
 		require.ErrorContains(t, err, "plan --finish", where)
 		require.True(t, m.throttled, where)
 		m.die = ""
-		require.NoError(t, o.FinishMove(t.Context(), m, time.Second), where)
+		require.NoError(t, failed(o.FinishMove(t.Context(), m, time.Second)), where)
 		require.False(t, m.throttled, where)
 		require.Equal(t, ids(1, 2, 5), m.parts[0].Replicas, where)
 	}
@@ -151,7 +224,7 @@ func TestACopyBeginsWhenEveryBrokerKnowsTheThrottle(t *testing.T) {
 	changes, m := replaced()
 	m.copy, m.late = true, 5
 	o := operator(t, m.model)
-	require.NoError(t, o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Minute))
+	require.NoError(t, failed(o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Minute)))
 	require.Equal(t, ids(1, 2, 5), m.parts[0].Replicas)
 	for _, b := range ids(1, 2, 4, 5) {
 		require.False(t, m.known[b], "broker %d was throttled when the move was called done", b)
@@ -160,14 +233,14 @@ func TestACopyBeginsWhenEveryBrokerKnowsTheThrottle(t *testing.T) {
 	changes, m = replaced()
 	m.copy, m.late = true, 1<<30
 	o = operator(t, m.model)
-	err := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
+	_, err := o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)
 	require.ErrorContains(t, err, "until the throttle is in force: 4 to go, the first: broker 1 knows 0 settings of the throttle, expected 4")
 	require.ErrorContains(t, err, "plan --finish")
 	require.Empty(t, m.steps, "no copy without its throttle")
 
 	// One that is away learns of it when it comes back, and keeps nobody waiting.
 	m.late, m.live = 0, ids(1, 2, 5)
-	require.NoError(t, o.FinishMove(t.Context(), m, time.Minute))
+	require.NoError(t, failed(o.FinishMove(t.Context(), m, time.Minute)))
 	left, err := o.Store.Move()
 	require.NoError(t, err)
 	require.Nil(t, left)
@@ -177,7 +250,7 @@ func TestSomebodyElsesThrottleOrReassignmentIsLeftAlone(t *testing.T) {
 	changes, m := replaced()
 	m.foreign = []string{"broker 1: leader.replication.throttled.rate=5"}
 	o := operator(t, m.model)
-	require.Equal(t, exit.Refused, exit.Code(o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)))
+	require.Equal(t, exit.Refused, exit.Code(failed(o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second))))
 	require.Empty(t, m.steps)
 	left, err := o.Store.Move()
 	require.NoError(t, err)
@@ -185,7 +258,7 @@ func TestSomebodyElsesThrottleOrReassignmentIsLeftAlone(t *testing.T) {
 
 	m.foreign = nil
 	m.parts[0].Replicas = ids(2, 1, 4)
-	err = o.BeginMove(t.Context(), m, changes, ids(4, 5), 0, time.Second)
+	_, err = o.BeginMove(t.Context(), m, changes, ids(4, 5), 0, time.Second)
 	require.Equal(t, exit.Refused, exit.Code(err))
 	require.ErrorContains(t, err, "somebody else has reassigned it")
 }

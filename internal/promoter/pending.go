@@ -40,6 +40,27 @@ func (p Pending) String() string {
 	return fmt.Sprintf("%s of %s by %s, list %v (before: %v), %s, still to be written on nodes %v", p.Change, p.Since.UTC().Format(time.RFC3339), p.Who, p.List, p.Before, state, p.Nodes)
 }
 
+// TakenBackBy gives the commands that take the change of p back, none when its list is not in force: the
+// change has come to nothing then, or nobody knows.
+func (o *Operator) TakenBackBy(ctx context.Context, p Pending) ([]string, error) {
+	v, err := o.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids, refusals := v.InForce()
+	if len(refusals) > 0 || !slices.Equal(observer.With(ids), observer.With(p.List)) {
+		return nil, nil
+	}
+	var out []string
+	for _, b := range observer.Without(p.Before, p.List...) {
+		out = append(out, undo(observer.Promote, b))
+	}
+	for _, b := range observer.Without(p.List, p.Before...) {
+		out = append(out, undo(observer.Demote, b))
+	}
+	return out, nil
+}
+
 // Pending gives what is pending in the store, nil when nothing is.
 func (s *Store) Pending() (*Pending, error) {
 	var p Pending

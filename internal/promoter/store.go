@@ -46,7 +46,10 @@ func OpenStore(state, clusterID string) (*Store, error) {
 	if !clusterName.MatchString(clusterID) {
 		return nil, fmt.Errorf("cluster id %q: expected up to 64 letters, digits, '.', '_' and '-'", clusterID)
 	}
-	dir := filepath.Join(state, clusterID)
+	dir, err := filepath.Abs(filepath.Join(state, clusterID))
+	if err != nil {
+		return nil, fmt.Errorf("folder for state: %w", err)
+	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("folder for state: %w", err)
 	}
@@ -74,12 +77,17 @@ func (s *Store) load(name string, v any) (bool, error) {
 	return true, nil
 }
 
-// save replaces a document: a temporary file, synced, renamed in, and the folder synced.
+// save replaces a document by v as JSON.
 func (s *Store) save(name string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return fmt.Errorf("state %s: %w", name, err)
 	}
+	return s.write(name, text)
+}
+
+// write replaces a document: a temporary file, synced, renamed in, and the folder synced.
+func (s *Store) write(name string, text []byte) error {
 	if err := renameio.WriteFile(s.Path(name), append(text, '\n'), 0o640); err != nil {
 		return fmt.Errorf("state: %w", err)
 	}

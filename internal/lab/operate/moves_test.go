@@ -118,6 +118,7 @@ func TestPlacementsFailbackAndDrill(t *testing.T) {
 	all.load("p", 8_000_000)
 	t.Run("an observer is replaced in two steps", func(t *testing.T) { all.in(t).replace() })
 	t.Run("a move that was killed is finished", func(t *testing.T) { all.in(t).moveAfterKill() })
+	t.Run("a move is taken back by the command that it prints", func(t *testing.T) { all.in(t).takeBack() })
 	t.Run("somebody else's throttle is left alone", func(t *testing.T) { all.in(t).foreignThrottle() })
 	t.Run("a topic is made by its placement", func(t *testing.T) { all.in(t).create() })
 	t.Run("failback", func(t *testing.T) { all.in(t).failback() })
@@ -203,6 +204,32 @@ func (r *rig) moveAfterKill() {
 	r.run(exit.Done, "plan", "--finish", "--yes")
 	r.took("plan --finish after the kill", time.Since(began), time.Minute)
 	r.settled("4, which was killed in the middle", 4)
+}
+
+// takeBack moves the observer and puts one sync replica behind the others, and runs what is printed then.
+func (r *rig) takeBack() {
+	t, before := r.t, []int32{3, 1, 2, 4}
+	r.topic("back", before)
+	r.until("the topic is there", "back", func(leader int32, isr []int32) bool { return leader == 3 && len(isr) == 3 })
+	replicas := func() []int32 {
+		v, err := probe.Metadata(r.ctx, r.cluster, "back")
+		require.NoError(t, err)
+		return v.Partitions[0].Replicas
+	}
+	file := filepath.Join(t.TempDir(), "to.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"version":1,"partitions":[{"topic":"back","partition":0,"replicas":[1,2,3,5]}]}`), 0o644))
+	_, said := r.run(exit.Done, "plan", "--assignment", file, "--execute", "--yes")
+	require.Equal(t, []int32{1, 2, 3, 5}, replicas())
+	_, command, ok := strings.Cut(said, "moved, taken back by: observer-patch plan --assignment '")
+	require.True(t, ok, said)
+	kept, _, ok := strings.Cut(command, "'")
+	require.True(t, ok, said)
+	r.run(exit.Done, "plan", "--assignment", kept, "--execute", "--yes")
+	require.Equal(t, before, replicas())
+	_, said = r.run(exit.Done, "plan", "--assignment", kept, "--execute", "--yes")
+	require.NotContains(t, said, "moved")
+	require.Equal(t, before, replicas(), "it can be run twice")
+	r.saw("the command that plan --execute prints", "replicas [3 1 2 4], then [1 2 3 5], then [3 1 2 4] again; run once more it has nothing to do")
 }
 
 func (r *rig) foreignThrottle() {
