@@ -64,7 +64,8 @@ person's decision (observer-patch elect).
 
 Run it outside of the observers' zone and of the brokers, two instances or more if you like: one
 holds the lock (a consumer group, ` + lockGroup + `), the others wait. The audit log has one JSON
-object a line: BEGIN, PROMOTE-OK, DEMOTE-OK, FAILED, SKIP with the reason, DRY-RUN, START, STOP.`,
+object a line: BEGIN, PROMOTE-OK, DEMOTE-OK, FAILED, SKIP with the reason, DRY-RUN, START, STOP. When
+no broker answers at its start it asks again until one does; with --once that is exit code 1.`,
 		Example: `  observer-patch auto --enable --dry-run --context prod --audit-log /var/log/observer-patch/audit.jsonl
   observer-patch auto --enable --policy under-min-isr --context prod --metrics-listen 127.0.0.1:9415`,
 		Args: cobra.NoArgs,
@@ -130,6 +131,7 @@ func (f *autoFlags) run(ctx context.Context, env *Env) error {
 	if err := f.settings(); err != nil {
 		return err
 	}
+	f.patient = !f.once
 	return f.with(ctx, env, func(o *promoter.Operator) (err error) {
 		a := &promoter.Auto{Operator: o, Rules: f.rules, Metrics: &promoter.Metrics{}, Every: f.every, Limit: f.timeout, DryRun: f.dryRun}
 		o.Who = "auto"

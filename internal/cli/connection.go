@@ -13,6 +13,7 @@ import (
 	"observer-patch/internal/cluster"
 	"observer-patch/internal/exit"
 	"observer-patch/internal/hosts"
+	"observer-patch/internal/observer"
 	"observer-patch/internal/promoter"
 )
 
@@ -21,6 +22,8 @@ type connection struct {
 	bootstrap []string
 	settings  cluster.Settings
 	context   string
+	// patient waits until a broker answers, as a service has to that is started while brokers die.
+	patient bool
 }
 
 func (c *connection) flags(f *pflag.FlagSet) {
@@ -59,7 +62,7 @@ func (c *connection) connect(ctx context.Context, env *Env, state string, do fun
 	}
 	defer client.Close()
 	conn := &promoter.Connection{Client: client, Now: time.Now}
-	v, err := conn.Look(ctx)
+	v, err := c.firstLook(ctx, env, conn)
 	if err != nil {
 		return err
 	}
@@ -85,4 +88,23 @@ func (c *connection) connect(ctx context.Context, env *Env, state string, do fun
 	}, time.Now)
 	defer func() { err = errors.Join(err, files.Close()) }()
 	return do(conn, files, store)
+}
+
+// againAfter is the pause after a first question that nobody answered.
+const againAfter = 5 * time.Second
+
+// firstLook asks which cluster this is; who is patient asks until somebody answers, or refuses to.
+func (c *connection) firstLook(ctx context.Context, env *Env, conn *promoter.Connection) (observer.View, error) {
+	for {
+		v, err := conn.Look(ctx)
+		if err == nil || !c.patient || !cluster.Transient(err) {
+			return v, err
+		}
+		env.Log.Warn("no broker has answered yet; asking again", "pause", againAfter, "error", err)
+		select {
+		case <-ctx.Done():
+			return v, err
+		case <-time.After(againAfter):
+		}
+	}
 }

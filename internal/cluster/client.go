@@ -56,6 +56,16 @@ func (c *Client) Ask(ctx context.Context, broker int32, req kmsg.Request) (kmsg.
 	return resp, nil
 }
 
+// Transient tells whether the same question may be answered later: nobody could be reached, or a broker
+// says so itself. What a broker refuses, an identity for instance, it would refuse again.
+func Transient(err error) bool {
+	var refused *kerr.Error
+	if errors.As(err, &refused) {
+		return refused.Retriable
+	}
+	return err != nil && !errors.Is(err, context.Canceled)
+}
+
 // why gives an error for people: Kafka's own name for one of its codes, and what is missing when
 // the cluster does not let the user do it.
 func why(err error, needs string) string {
