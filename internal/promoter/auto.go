@@ -97,6 +97,11 @@ func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	a.Metrics.state(scan, next)
+	if action != nil && action.Change == observer.Demote {
+		if s := a.refused(ctx, action.Broker); s != nil {
+			return a.Rules.Next(next, a.Every), errors.Join(a.store(next), a.skip(*s))
+		}
+	}
 	switch {
 	case a.DryRun:
 		if action != nil {
@@ -109,6 +114,19 @@ func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
 		return a.Rules.Next(next, a.Every), a.store(next)
 	}
 	return a.act(ctx, next, *action)
+}
+
+// refused tells why a demotion would be refused for what a scan does not see, topics that the cluster hides
+// from this client: found out right before the first file only, it would be begun and fail with every scan.
+func (a *Auto) refused(ctx context.Context, broker int32) *Skip {
+	v, err := a.Operator.DemotionView(ctx, broker)
+	if err == nil {
+		err = PlanDemotion(v, broker, true).Refuse()
+	}
+	if err == nil {
+		return nil
+	}
+	return &Skip{Broker: broker, Rule: SkipNotYet, Reason: err.Error()}
 }
 
 // look takes a scan: the lock, what is pending, the cluster, the files and the positions of

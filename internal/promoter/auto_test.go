@@ -71,6 +71,37 @@ func TestAnActionIsWrittenDownBeforeAndAfter(t *testing.T) {
 	}
 }
 
+// A reason that lasts is said once, and nothing is begun for it.
+func TestADemotionThatHiddenTopicsForbidIsNotTriedWithEveryScan(t *testing.T) {
+	m := fallen()
+	a, path := auto(t, m)
+	_, err := a.Scan(t.Context())
+	require.NoError(t, err)
+	m.start(2, 3)
+	m.hidden = []observer.Partition{{Topic: "secret", ID: 7}}
+	before := len(lines(t, path))
+	for range 10 {
+		_, err = a.Scan(t.Context())
+		require.NoError(t, err)
+		m.now = m.now.Add(5 * time.Second)
+	}
+	log := lines(t, path)[before:]
+	told := slices.DeleteFunc(slices.Clone(log), func(l AuditLine) bool { return !strings.Contains(l.Reason, "secret-7") })
+	require.Len(t, told, 1)
+	require.Equal(t, AuditSkip, told[0].Event)
+	require.Equal(t, int32(4), told[0].Broker)
+	require.False(t, slices.ContainsFunc(log, func(l AuditLine) bool { return l.Event == AuditBegin || l.Event == AuditFailed }), "%v", log)
+	require.Empty(t, m.marked())
+
+	m.hidden = nil
+	for range 3 {
+		_, err = a.Scan(t.Context())
+		require.NoError(t, err)
+		m.now = m.now.Add(5 * time.Second)
+	}
+	require.Equal(t, ids(4), m.marked())
+}
+
 func TestADryRunChangesNothing(t *testing.T) {
 	m := fallen()
 	a, path := auto(t, m)
