@@ -131,8 +131,10 @@ func (f *autoFlags) run(ctx context.Context, env *Env) error {
 	if err := f.settings(); err != nil {
 		return err
 	}
-	f.patient = !f.once
-	return f.with(ctx, env, func(o *promoter.Operator) (err error) {
+	if !f.once {
+		f.again = 5 * time.Second
+	}
+	err := f.with(ctx, env, func(o *promoter.Operator) (err error) {
 		a := &promoter.Auto{Operator: o, Rules: f.rules, Metrics: &promoter.Metrics{}, Every: f.every, Limit: f.timeout, DryRun: f.dryRun}
 		o.Who = "auto"
 		path := f.auditPath
@@ -189,6 +191,10 @@ func (f *autoFlags) run(ctx context.Context, env *Env) error {
 		}
 		return a.Run(ctx)
 	})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil { // it was stopped while it waited for its first answer
+		return nil
+	}
+	return err
 }
 
 // serve answers scrapes on addr until stop is called.

@@ -22,8 +22,9 @@ type connection struct {
 	bootstrap []string
 	settings  cluster.Settings
 	context   string
-	// patient waits until a broker answers, as a service has to that is started while brokers die.
-	patient bool
+	// again is the pause after a first question that nobody answered, before it is asked again; 0 gives
+	// up. A service is started while brokers die, too.
+	again time.Duration
 }
 
 func (c *connection) flags(f *pflag.FlagSet) {
@@ -90,21 +91,18 @@ func (c *connection) connect(ctx context.Context, env *Env, state string, do fun
 	return do(conn, files, store)
 }
 
-// againAfter is the pause after a first question that nobody answered.
-const againAfter = 5 * time.Second
-
-// firstLook asks which cluster this is; who is patient asks until somebody answers, or refuses to.
+// firstLook asks which cluster this is, where that is wanted until somebody answers, or refuses to.
 func (c *connection) firstLook(ctx context.Context, env *Env, conn *promoter.Connection) (observer.View, error) {
 	for {
 		v, err := conn.Look(ctx)
-		if err == nil || !c.patient || !cluster.Transient(err) {
+		if err == nil || c.again == 0 || !cluster.Transient(err) {
 			return v, err
 		}
-		env.Log.Warn("no broker has answered yet; asking again", "pause", againAfter, "error", err)
+		env.Log.Warn("no broker has answered yet; asking again", "pause", c.again, "error", err)
 		select {
 		case <-ctx.Done():
-			return v, err
-		case <-time.After(againAfter):
+			return v, ctx.Err()
+		case <-time.After(c.again):
 		}
 	}
 }

@@ -33,9 +33,13 @@ func freePort(t *testing.T) (port int, addr string) {
 func askFirst(t *testing.T, c connection, addr string, said chan<- string) (string, error) {
 	c.bootstrap = []string{addr}
 	s, err := c.resolve()
-	require.NoError(t, err)
+	if err != nil {
+		return "", err
+	}
 	client, err := cluster.Connect(s, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	if err != nil {
+		return "", err
+	}
 	defer client.Close()
 	env := &Env{Out: io.Discard, Err: io.Discard, Log: slog.New(slog.NewTextHandler(lines(said), nil))}
 	v, err := c.firstLook(t.Context(), env, &promoter.Connection{Client: client, Now: time.Now})
@@ -64,7 +68,7 @@ func TestWhoIsPatientWaitsForItsFirstAnswer(t *testing.T) {
 	}
 	said, done := make(chan string, 1), make(chan answer, 1)
 	go func() {
-		id, err := askFirst(t, connection{patient: true}, addr, said)
+		id, err := askFirst(t, connection{again: time.Millisecond}, addr, said)
 		done <- answer{id, err}
 	}()
 	select {
@@ -94,7 +98,7 @@ func TestWhoIsPatientDoesNotAskAgainWhenRefused(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "client.properties")
 	require.NoError(t, os.WriteFile(config, []byte("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username=\"ann\" password=\"wrong\";\n"), 0o600))
 	said := make(chan string, 1)
-	_, err = askFirst(t, connection{patient: true, settings: cluster.Settings{CommandConfig: config}}, c.ListenAddrs()[0], said)
+	_, err = askFirst(t, connection{again: time.Millisecond, settings: cluster.Settings{CommandConfig: config}}, c.ListenAddrs()[0], said)
 	require.ErrorIs(t, err, kerr.SaslAuthenticationFailed)
 	assert.Empty(t, said)
 	assert.False(t, cluster.Transient(context.Canceled))

@@ -44,8 +44,8 @@ other. The result names what differs and the assignment that satisfies the place
 data moved, observers last. --out writes it for kafka-reassign-partitions.
 
 --assignment FILE has assignments instead of a placement, in the JSON of kafka-reassign-partitions, for
-the partitions in it. Every --execute keeps the assignments that it has replaced as such a file in the
-state folder, and prints the command that takes the move back.
+the partitions in it. A move that has ended keeps the assignments that it has replaced as such a file in
+the state folder, and prints the command that takes it back; add the flags that name the cluster.
 
 --execute does it: throttled (--throttle), an observer that is replaced by another one in two steps,
 the old one going when the new one lacks nothing. The throttle is removed at the end; after a kill,

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -57,13 +58,17 @@ func (c *Client) Ask(ctx context.Context, broker int32, req kmsg.Request) (kmsg.
 }
 
 // Transient tells whether the same question may be answered later: nobody could be reached, or a broker
-// says so itself. What a broker refuses, an identity for instance, it would refuse again.
+// says so itself. An identity that a broker refuses, or a certificate that either side does, is refused
+// again.
 func Transient(err error) bool {
 	var refused *kerr.Error
 	if errors.As(err, &refused) {
 		return refused.Retriable
 	}
-	return err != nil && !errors.Is(err, context.Canceled)
+	var alert tls.AlertError
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, &alert) && !errors.As(err, &certificate) && !errors.As(err, &record)
 }
 
 // why gives an error for people: Kafka's own name for one of its codes, and what is missing when

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// MaxReassignment is how many bytes of a reassignment are read: 400,000 partitions of ten replicas, as
-// they are written here, have less.
+// MaxReassignment is how many bytes of a reassignment are read. As it is written here 200,000 partitions
+// of ten replicas, of topics with the longest names, have less.
 const MaxReassignment = 128 << 20
 
 // reassignment is the file that kafka-reassign-partitions reads.
@@ -112,7 +112,7 @@ func (m moveTo) mistakes() []string {
 		out = append(out, "partition: expected 0 or more")
 	}
 	if n := len(m.Replicas); n == 0 || n > maxReplicas {
-		out = append(out, fmt.Sprintf("%d replicas: expected 1 to %d", n, maxReplicas))
+		return append(out, fmt.Sprintf("%d replicas: expected 1 to %d", n, maxReplicas))
 	}
 	for i, b := range m.Replicas {
 		if b < 0 || slices.Contains(m.Replicas[:i], b) {

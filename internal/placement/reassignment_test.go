@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,6 +38,16 @@ func TestEveryMistakeOfAReassignmentIsNamed(t *testing.T) {
 	for _, want := range []string{"version 2", "0 replicas", "name of 0 bytes", "0 or more", "each once", "expected any"} {
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// Looking for twins among so many would take minutes.
+func TestAnEntryWithTooManyReplicasIsRefusedAtOnce(t *testing.T) {
+	var distinct strings.Builder
+	for b := range 1_000_000 {
+		fmt.Fprintf(&distinct, ",%d", b+1)
+	}
+	_, err := ParseReassignment([]byte(`{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[0` + distinct.String() + `]}]}`))
+	assert.ErrorContains(t, err, "1000001 replicas: expected 1 to 1000")
 }
 
 func TestTheAssignmentsBeforeAreReadBack(t *testing.T) {

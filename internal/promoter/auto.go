@@ -99,6 +99,7 @@ func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
 	a.Metrics.state(scan, next)
 	if action != nil && action.Change == observer.Demote {
 		if s := a.refused(ctx, action.Broker); s != nil {
+			delete(next.Checked, action.Broker) // another broker's demotion has its turn
 			return a.Rules.Next(next, a.Every), errors.Join(a.store(next), a.skip(*s))
 		}
 	}
@@ -120,13 +121,14 @@ func (a *Auto) Scan(ctx context.Context) (time.Duration, error) {
 // from this client: found out right before the first file only, it would be begun and fail with every scan.
 func (a *Auto) refused(ctx context.Context, broker int32) *Skip {
 	v, err := a.Operator.DemotionView(ctx, broker)
-	if err == nil {
-		err = PlanDemotion(v, broker, true).Refuse()
+	if err != nil {
+		return &Skip{Broker: broker, Rule: observer.RuleUnknown, Reason: err.Error()}
 	}
-	if err == nil {
+	refusals := PlanDemotion(v, broker, true).Refusals
+	if len(refusals) == 0 {
 		return nil
 	}
-	return &Skip{Broker: broker, Rule: SkipNotYet, Reason: err.Error()}
+	return &Skip{Broker: broker, Rule: refusals[0].Rule, Reason: refusals[0].String()}
 }
 
 // look takes a scan: the lock, what is pending, the cluster, the files and the positions of

@@ -89,6 +89,7 @@ func TestADemotionThatHiddenTopicsForbidIsNotTriedWithEveryScan(t *testing.T) {
 	told := slices.DeleteFunc(slices.Clone(log), func(l AuditLine) bool { return !strings.Contains(l.Reason, "secret-7") })
 	require.Len(t, told, 1)
 	require.Equal(t, AuditSkip, told[0].Event)
+	require.Equal(t, observer.RuleUnknown, told[0].Rule)
 	require.Equal(t, int32(4), told[0].Broker)
 	require.False(t, slices.ContainsFunc(log, func(l AuditLine) bool { return l.Event == AuditBegin || l.Event == AuditFailed }), "%v", log)
 	require.Empty(t, m.marked())
@@ -100,6 +101,19 @@ func TestADemotionThatHiddenTopicsForbidIsNotTriedWithEveryScan(t *testing.T) {
 		m.now = m.now.Add(5 * time.Second)
 	}
 	require.Equal(t, ids(4), m.marked())
+}
+
+func TestADemotionThatIsForbiddenHoldsUpNoOther(t *testing.T) {
+	m := newModel(ids(1, 2, 3, 4, 5), nil, part("t", 1, ids(1, 2, 3, 4, 5), ids(1, 2, 3, 4, 5)))
+	m.hidden = []observer.Partition{{Topic: "secret", Replicas: ids(4)}}
+	a, _ := auto(t, m)
+	require.NoError(t, a.store(State{Promoted: map[int32]time.Time{4: m.now, 5: m.now}, List: ids(), Seen: true}))
+	for range 5 {
+		_, err := a.Scan(t.Context())
+		require.NoError(t, err)
+		m.now = m.now.Add(5 * time.Second)
+	}
+	require.Equal(t, ids(5), m.marked())
 }
 
 func TestADryRunChangesNothing(t *testing.T) {

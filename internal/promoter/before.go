@@ -17,10 +17,9 @@ const (
 	beforeTime     = "20060102T150405.000Z"
 )
 
-// keep stores the assignments that the changes replace, and gives the command that takes the changes back
-// with copies of at most rate bytes per second and broker. No changes replace nothing: the command is
-// empty then.
-func (s *Store) keep(kind string, at time.Time, changes []placement.Change, rate int64) (string, error) {
+// keep stores the assignments that the changes replace, and gives the command that takes the changes back.
+// No changes replace nothing: the command is empty then.
+func (s *Store) keep(kind string, at time.Time, changes []placement.Change) (string, error) {
 	if len(changes) == 0 {
 		return "", nil
 	}
@@ -32,6 +31,6 @@ func (s *Store) keep(kind string, at time.Time, changes []placement.Change, rate
 	if err := s.write(name, text); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("observer-patch plan --assignment %s --execute --throttle %d --cluster-id %s --state-dir %s",
-		hosts.Quote(s.Path(name)), rate, hosts.Quote(s.Cluster()), hosts.Quote(filepath.Dir(s.dir))), nil
+	return fmt.Sprintf("observer-patch plan --assignment %s --execute --cluster-id %s --state-dir %s",
+		hosts.Quote(s.Path(name)), hosts.Quote(s.Cluster()), hosts.Quote(filepath.Dir(s.dir))), nil
 }

@@ -168,9 +168,9 @@ func (o *Operator) electUnclean(ctx context.Context, b *Ballot, votes []int, lim
 		}
 	}
 	if len(reorder) > 0 {
-		undo, err := o.Store.keep(beforeElection, o.Now(), changes, 0)
+		undo, err := o.Store.keep(beforeElection, o.Now(), changes)
 		if err != nil {
-			return err
+			return fmt.Errorf("keep the order of replicas that is about to change: %w; nothing was elected: make room, or name another folder by --state-dir", err)
 		}
 		o.Log.Info("another replica is put first", "partitions", len(changes), "the order before, once there is a leader", undo)
 		if err := o.Kafka.Reorder(ctx, reorder); err != nil {

@@ -103,6 +103,7 @@ func TestAStaleReplicaThatIsAliveAlreadyIsPutBehind(t *testing.T) {
 	kept := keptOrders(t, o)
 	require.Len(t, kept, 1)
 	require.Contains(t, said.String(), kept[0])
+	require.NotContains(t, said.String(), "--throttle", "no copy without a bound, whatever somebody has moved since")
 	text, err := os.ReadFile(kept[0])
 	require.NoError(t, err)
 	before, err := placement.ParseReassignment(text)

@@ -377,6 +377,29 @@ func TestWhatIsPendingIsNotWrittenWhereNobodyTellsWhetherItIsWanted(t *testing.T
 }
 
 // A run is killed after any number of files: the next one knows, and finishes it.
+func TestWhatIsPendingIsTakenBackByTheOtherChange(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, list, inForce []int32
+		want                  []string
+	}{
+		"promoted":         {ids(4), ids(), ids(), []string{"observer-patch demote 4 --move-leaders"}},
+		"demoted":          {ids(), ids(4), ids(4), []string{"observer-patch promote 4"}},
+		"came to nothing":  {ids(), ids(4), ids(), nil},
+		"another one now":  {ids(), ids(3), ids(4), nil},
+		"nobody was moved": {ids(4), ids(4), ids(4), nil},
+	} {
+		m := newModel(ids(1, 2, 3, 4), c.inForce, part("t", 1, ids(1, 2, 3, 4), ids(1, 2, 3)))
+		o := operator(t, m)
+		got, err := o.TakenBackBy(t.Context(), Pending{Before: c.before, List: c.list})
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got, name)
+		m.content[102] = observer.RenderFile(ids(1), false)
+		got, err = o.TakenBackBy(t.Context(), Pending{Before: c.before, List: c.list})
+		require.NoError(t, err, name)
+		require.Empty(t, got, "%s: the nodes do not agree", name)
+	}
+}
+
 func TestADistributionThatWasCutOffIsFinished(t *testing.T) {
 	for n := range 7 {
 		m := usual()

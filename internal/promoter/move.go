@@ -14,17 +14,6 @@ import (
 
 const moveFile = "move.json"
 
-// Throttle bounds what a move may send.
-type Throttle struct {
-	// Rate is bytes per second, for each broker; 0 for no bound.
-	Rate int64 `json:"rate"`
-	// Brokers have the rate, Leaders and Followers are the throttled replicas of each topic, as
-	// partition:broker.
-	Brokers   []int32             `json:"brokers"`
-	Leaders   map[string][]string `json:"leaders"`
-	Followers map[string][]string `json:"followers"`
-}
-
 // Mover changes assignments and throttles; a Connection is one.
 type Mover interface {
 	Reassign(ctx context.Context, parts []observer.Partition) error
@@ -47,39 +36,6 @@ type Move struct {
 // String says what is under way, for people.
 func (m Move) String() string {
 	return fmt.Sprintf("a move of %d partitions since %s by %s is not finished, observer-patch plan --finish goes on with it", len(m.Changes), m.Since.UTC().Format(time.RFC3339), m.Who)
-}
-
-// ThrottleOf gives the throttle for the changes: the brokers that send or get a copy, and of each
-// partition the present replicas as senders, the added ones as receivers.
-func ThrottleOf(changes []placement.Change, rate int64) Throttle {
-	t := Throttle{Rate: rate, Leaders: map[string][]string{}, Followers: map[string][]string{}}
-	if rate <= 0 {
-		return t
-	}
-	for _, c := range changes {
-		if len(c.Added) == 0 {
-			continue
-		}
-		for _, b := range c.From {
-			t.Leaders[c.Topic] = append(t.Leaders[c.Topic], fmt.Sprintf("%d:%d", c.ID, b))
-		}
-		for _, b := range c.Added {
-			t.Followers[c.Topic] = append(t.Followers[c.Topic], fmt.Sprintf("%d:%d", c.ID, b))
-		}
-		t.Brokers = append(append(t.Brokers, c.From...), c.Added...)
-	}
-	t.Brokers = observer.With(t.Brokers)
-	return t
-}
-
-// Topics are those with throttled replicas, sorted.
-func (t Throttle) Topics() []string {
-	var out []string
-	for topic := range t.Followers {
-		out = append(out, topic)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // Move gives the move that is under way, nil when none is.
@@ -206,9 +162,12 @@ func (o *Operator) finishMove(ctx context.Context, mover Mover, m Move, limit ti
 	if m, _, err = o.ours(ctx, m); err != nil {
 		return "", fmt.Errorf("%w; observer-patch plan --finish tries again", err)
 	}
-	undo, err := o.Store.keep(beforeMove, m.Since, m.Changes, m.Throttle.Rate)
+	undo, err := o.Store.keep(beforeMove, m.Since, m.Changes)
 	if err != nil {
 		return "", fmt.Errorf("%w; observer-patch plan --finish tries again", err)
+	}
+	if undo != "" {
+		undo += fmt.Sprintf(" --throttle %d", m.Throttle.Rate)
 	}
 	return undo, o.Store.drop(moveFile)
 }

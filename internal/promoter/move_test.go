@@ -136,7 +136,7 @@ func TestAMoveIsTakenBackByWhatItKept(t *testing.T) {
 		require.True(t, ok, undo)
 		file, rest, ok := strings.Cut(rest, "'")
 		require.True(t, ok, undo)
-		require.Equal(t, " --execute --throttle 1000 --cluster-id '"+o.Store.Cluster()+"' --state-dir '"+filepath.Dir(o.Store.dir)+"'", rest)
+		require.Equal(t, " --execute --cluster-id '"+o.Store.Cluster()+"' --state-dir '"+filepath.Dir(o.Store.dir)+"' --throttle 1000", rest)
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		parts, err := placement.ParseReassignment(text)

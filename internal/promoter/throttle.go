@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"observer-patch/internal/observer"
+	"observer-patch/internal/placement"
 )
 
 // The settings of replication throttles (KIP-73).
@@ -20,6 +22,50 @@ const (
 	leaderReplicas   = "leader.replication.throttled.replicas"
 	followerReplicas = "follower.replication.throttled.replicas"
 )
+
+// Throttle bounds what a move may send.
+type Throttle struct {
+	// Rate is bytes per second, for each broker; 0 for no bound.
+	Rate int64 `json:"rate"`
+	// Brokers have the rate, Leaders and Followers are the throttled replicas of each topic, as
+	// partition:broker.
+	Brokers   []int32             `json:"brokers"`
+	Leaders   map[string][]string `json:"leaders"`
+	Followers map[string][]string `json:"followers"`
+}
+
+// ThrottleOf gives the throttle for the changes: the brokers that send or get a copy, and of each
+// partition the present replicas as senders, the added ones as receivers.
+func ThrottleOf(changes []placement.Change, rate int64) Throttle {
+	t := Throttle{Rate: rate, Leaders: map[string][]string{}, Followers: map[string][]string{}}
+	if rate <= 0 {
+		return t
+	}
+	for _, c := range changes {
+		if len(c.Added) == 0 {
+			continue
+		}
+		for _, b := range c.From {
+			t.Leaders[c.Topic] = append(t.Leaders[c.Topic], fmt.Sprintf("%d:%d", c.ID, b))
+		}
+		for _, b := range c.Added {
+			t.Followers[c.Topic] = append(t.Followers[c.Topic], fmt.Sprintf("%d:%d", c.ID, b))
+		}
+		t.Brokers = append(append(t.Brokers, c.From...), c.Added...)
+	}
+	t.Brokers = observer.With(t.Brokers)
+	return t
+}
+
+// Topics are those with throttled replicas, sorted.
+func (t Throttle) Topics() []string {
+	var out []string
+	for topic := range t.Followers {
+		out = append(out, topic)
+	}
+	slices.Sort(out)
+	return out
+}
 
 // Throttled gives the throttles that the broker knows of: its own rates and the topics' lists. A
 // change of them reaches each broker in its own time, with the metadata. It needs DESCRIBE_CONFIGS

@@ -32,8 +32,8 @@ func write(t *testing.T, path string, measured *figures) {
 func table(t *testing.T, measured *figures) string {
 	var b, verdicts strings.Builder
 	fmt.Fprintf(&b, "# What a producer pays\n\nMade by `make throughput` on %s UTC; %s, KRaft; %d series on %d processors. In each series four clusters of 4 brokers and a controller are started anew and run at the same time: two of upstream's jars, a patched one without a file, and a patched one whose file names broker %d, which holds a replica of another topic. They take turns of %d records at full speed, each in every round, a patched cluster between upstream's two; %d blocks of %d rounds. Clusters start, and have their turns in a block, in one of 8 orders, as often each.\n", time.Now().UTC().Format("2006-01-02 15:04"), *version, len(measured[0].CPU), runtime.NumCPU(), observer, turn, *blocks, *rounds)
-	fmt.Fprintf(&b, "acks=all, idempotent, %d bytes a record, batches of %d bytes, three partitions of three replicas, %d records of warm-up each. p50 and p99 are of the acknowledgement of %d records at %d a second, to all clusters in the same time, evenly apart, after each block. Processor time is that of the brokers. Nodes compile with C1 only, which does less for a call than a production JVM, and have one network thread. Every turn is in throughput.json.\n\n", size, full, warm, paced, rate)
-	b.WriteString("Figures are ratios to the geometric mean of upstream's two clusters in the same round: the geometric mean of the series, and its 95 % bounds (Student's, a series being one figure: the trimmed mean of its rounds). How far upstream's own two are apart is what the method cannot tell.\n\n| | throughput | processor time for a GB | p50 | p99 |\n| --- | --- | --- | --- | --- |\n")
+	fmt.Fprintf(&b, "acks=all, idempotent, %d bytes a record, batches of %d bytes, three partitions of three replicas, %d records of warm-up each. p50 and p99 are of the acknowledgement of %d records at %d a second, to all clusters in the same time, evenly apart, after each block. Processor time is that of the brokers. Nodes compile with C1 only, which does less for a call than a production JVM, and have one network thread. Every figure is in throughput.json.\n\n", size, full, warm, paced, rate)
+	b.WriteString("A row compares with the geometric mean of upstream's two clusters, the first row these with each other: throughput round by round, p50 and p99 block by block, processor time by the series. A series is one figure, the mean of its rounds or blocks, of rounds without the highest and lowest tenth; a ratio is the geometric mean of the series, with 95 % bounds (Student's). How far upstream's own two are apart is what the method cannot tell.\n\n| | throughput | processor time for a GB | p50 | p99 |\n| --- | --- | --- | --- | --- |\n")
 	compare := func(figures, baseline [][]float64) Ratio {
 		r, err := Compare(figures, baseline)
 		require.NoError(t, err)
@@ -47,10 +47,12 @@ func table(t *testing.T, measured *figures) string {
 		b.WriteString("\n")
 	}
 	one, two := measured[0], measured[2]
-	speed, cpu := compare(one.Speed, two.Speed), compare(one.CPU, two.CPU)
-	row("upstream's first to its second", speed, cpu, compare(one.P50, two.P50), compare(one.P99, two.P99))
-	if !speed.Tells() || !cpu.Tells() {
-		verdicts.WriteString("- Upstream's own two clusters differ beyond their bounds: what follows shows nothing.\n")
+	own := []Ratio{compare(one.Speed, two.Speed), compare(one.CPU, two.CPU), compare(one.P50, two.P50), compare(one.P99, two.P99)}
+	row("upstream's first to its second", own...)
+	for at, figure := range []string{"throughput", "processor time", "p50", "p99"} {
+		if !own[at].Tells() {
+			fmt.Fprintf(&verdicts, "- %s of upstream's own two clusters differs beyond its bounds: what follows of it shows nothing.\n", figure)
+		}
 	}
 	for _, at := range []int{1, 3} {
 		f := measured[at]

@@ -15,8 +15,6 @@ import (
 type Ratio struct {
 	// Mean is the geometric mean of the series' ratios; Low and High bound it, 95 of 100 times.
 	Mean, Low, High float64
-	// Series is how many series there were, Pairs how many pairs in all of them.
-	Series, Pairs int
 }
 
 // Compare gives the ratio of figures to the baseline's, pair by pair and series by series: what was
@@ -30,7 +28,6 @@ func Compare(figures, baseline [][]float64) (Ratio, error) {
 	if len(figures) != len(baseline) || len(figures) < 2 {
 		return Ratio{}, fmt.Errorf("%d series and %d of the baseline: expected as many, and at least two", len(figures), len(baseline))
 	}
-	pairs := 0
 	series := make([]float64, len(figures))
 	for n := range figures {
 		if len(figures[n]) != len(baseline[n]) || len(figures[n]) == 0 {
@@ -44,12 +41,11 @@ func Compare(figures, baseline [][]float64) (Ratio, error) {
 			logs = append(logs, math.Log(f/baseline[n][i]))
 		}
 		series[n] = trimmed(logs)
-		pairs += len(logs)
 	}
 	mean, deviation := stat.MeanStdDev(series, nil)
 	student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(series) - 1)}
 	off := student.Quantile(0.975) * stat.StdErr(deviation, float64(len(series)))
-	return Ratio{Mean: math.Exp(mean), Low: math.Exp(mean - off), High: math.Exp(mean + off), Series: len(series), Pairs: pairs}, nil
+	return Ratio{Mean: math.Exp(mean), Low: math.Exp(mean - off), High: math.Exp(mean + off)}, nil
 }
 
 // trimmed sorts the list and gives the mean without its lowest and highest tenth: a turn in which the

@@ -50,7 +50,6 @@ func TestARatioIsFoundThoughTheMachineWanders(t *testing.T) {
 			assert.Equal(t, c.most, r.AtMost(1.01), r)
 			assert.LessOrEqual(t, r.Low, r.Mean)
 			assert.LessOrEqual(t, r.Mean, r.High)
-			assert.Equal(t, c.series*c.rounds, r.Pairs)
 			assert.Equal(t, c.ratio == 1, r.Tells())
 		})
 	}
@@ -96,8 +95,6 @@ func TestStudentsBounds(t *testing.T) {
 	assert.InDelta(t, 1, r.Mean, 1e-9)
 	assert.InDelta(t, 2.776*0.7071, math.Log(r.High), 1e-3)
 	assert.InDelta(t, -2.776*0.7071, math.Log(r.Low), 1e-3)
-	assert.Equal(t, 5, r.Series)
-	assert.Equal(t, 5, r.Pairs)
 }
 
 func TestPairsThatDoNotMatchAreRefused(t *testing.T) {

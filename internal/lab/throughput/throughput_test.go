@@ -83,6 +83,9 @@ func TestWhatAProducerPays(t *testing.T) {
 	require.GreaterOrEqual(t, *series, 2, "-series: bounds need two")
 	require.Positive(t, *blocks, "-blocks")
 	require.Positive(t, *rounds, "-rounds")
+	if *page != "" {
+		require.Zero(t, *series%8+*blocks%8, "-series and -blocks: a page needs every order as often, multiples of 8")
+	}
 	var measured figures
 	for n := range *series {
 		ok := t.Run(fmt.Sprintf("series %d", n+1), func(t *testing.T) { // which ends its clusters
