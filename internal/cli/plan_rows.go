@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,7 +46,7 @@ func (f *planFlags) estimate(ctx context.Context, env *Env, conn *promoter.Conne
 		return
 	}
 	text := fmt.Sprintf("to copy: %d bytes in all", total)
-	for _, b := range sortedIDs(perBroker) {
+	for _, b := range slices.Sorted(maps.Keys(perBroker)) {
 		text += fmt.Sprintf("; %d to broker %d", perBroker[b], b)
 		if f.throttle > 0 {
 			text += fmt.Sprintf(", %d s at least", (perBroker[b]+f.throttle-1)/f.throttle)
@@ -55,15 +56,6 @@ func (f *planFlags) estimate(ctx context.Context, env *Env, conn *promoter.Conne
 		text += fmt.Sprintf("; the size of %d partitions is not known", unknown)
 	}
 	tell(env, text)
-}
-
-func sortedIDs(m map[int32]int64) []int32 {
-	var out []int32
-	for id := range m {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
 }
 
 func plannedTable(t table.Writer, rows []planned) {

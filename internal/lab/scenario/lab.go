@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -196,7 +197,7 @@ func (l *Lab) UntilWhole(ctx context.Context, limit time.Duration, observers ...
 // UntilLine waits until each node has logged a line with the text since the mark that LogMark gave,
 // and records the first such line of each.
 func (l *Lab) UntilLine(ctx context.Context, limit time.Duration, marks map[int32]int64, text string) error {
-	for _, id := range sortedNodes(marks) {
+	for _, id := range slices.Sorted(maps.Keys(marks)) {
 		err := l.Cluster.Await(ctx, limit, fmt.Sprintf("node %d logs %q", id, text), func(context.Context) error {
 			line, err := l.Cluster.Node(id).FindLine(marks[id], text)
 			if err == nil {
@@ -222,13 +223,4 @@ func (l *Lab) LogMark(nodes ...int32) (map[int32]int64, error) {
 		out[id] = end
 	}
 	return out, nil
-}
-
-func sortedNodes(m map[int32]int64) []int32 {
-	var ids []int32
-	for id := range m {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }
