@@ -108,7 +108,9 @@ func (f *planFlags) run(ctx context.Context, env *Env) error {
 				return nil
 			}
 			return goOn(&f.operating, env, o, "move", "Go on with it", m, o.Store.Move, func() error {
-				return moved(env)(o.FinishMove(ctx, conn, f.timeout))
+				undo, err := o.FinishMove(ctx, conn, f.timeout)
+				tellMoved(env, undo)
+				return err
 			})
 		}
 		v, err := o.View(ctx)
@@ -137,13 +139,10 @@ func (f *planFlags) run(ctx context.Context, env *Env) error {
 	})
 }
 
-// moved says after a move by which command it is taken back, and hands its error on.
-func moved(env *Env) func(undo string, err error) error {
-	return func(undo string, err error) error {
-		if undo != "" {
-			tell(env, "moved, taken back by: "+undo)
-		}
-		return err
+// tellMoved says by which command a move is taken back; none is of nothing moved.
+func tellMoved(env *Env, undo string) {
+	if undo != "" {
+		tell(env, "moved, taken back by: "+undo)
 	}
 }
 
@@ -178,7 +177,9 @@ func (f *planFlags) propose(ctx context.Context, env *Env, o *promoter.Operator,
 		return err
 	}
 	return change(o, func() error {
-		return moved(env)(o.BeginMove(ctx, conn, p.changes, p.ids, f.throttle, f.timeout))
+		undo, err := o.BeginMove(ctx, conn, p.changes, p.ids, f.throttle, f.timeout)
+		tellMoved(env, undo)
+		return err
 	})
 }
 
