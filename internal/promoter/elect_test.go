@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +56,7 @@ func TestRescueAsksForTheWordThenElectsThePromotedReplica(t *testing.T) {
 	require.Equal(t, []string{"elect preferred t-0", "elect unclean t-0"}, m.events, "preferred first")
 	require.Equal(t, int32(4), m.parts[0].Leader)
 	require.Equal(t, "led by 4", b.Votes[0].Outcome)
-	require.Empty(t, keptOrders(t, o))
+	require.Empty(t, kept(t, o, beforeElection))
 }
 
 func TestALiveMemberOfTheISRIsElectedWithoutLoss(t *testing.T) {
@@ -83,13 +81,6 @@ func TestAPartitionThatIsGoneAfterItsElectionIsNotCalledLed(t *testing.T) {
 	require.Equal(t, int32(1), after["t-0"])
 }
 
-// keptOrders are the files with what elections have replaced.
-func keptOrders(t *testing.T, o *Operator) []string {
-	files, err := filepath.Glob(o.Store.Path(beforeElection + "*"))
-	require.NoError(t, err)
-	return files
-}
-
 func TestAStaleReplicaThatIsAliveAlreadyIsPutBehind(t *testing.T) {
 	m := rescue()
 	m.start(2)
@@ -100,15 +91,11 @@ func TestAStaleReplicaThatIsAliveAlreadyIsPutBehind(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"elect preferred t-0", "reorder t-0 [4 1 2 3]", "elect unclean t-0"}, m.events)
 	require.Equal(t, int32(4), m.parts[0].Leader)
-	kept := keptOrders(t, o)
-	require.Len(t, kept, 1)
-	require.Contains(t, said.String(), kept[0])
+	files := kept(t, o, beforeElection)
+	require.Len(t, files, 1)
+	require.Contains(t, said.String(), files[0])
 	require.NotContains(t, said.String(), "--throttle", "no copy without a bound, whatever somebody has moved since")
-	text, err := os.ReadFile(kept[0])
-	require.NoError(t, err)
-	before, err := placement.ParseReassignment(text)
-	require.NoError(t, err)
-	require.Equal(t, []placement.Partition{{Topic: "t", Replicas: ids(1, 2, 3, 4), Leader: -1}}, before)
+	require.Equal(t, []placement.Partition{{Topic: "t", Replicas: ids(1, 2, 3, 4), Leader: -1}}, assignments(t, files[0]))
 }
 
 // The stale broker 2 comes first in the assignment: had the election gone on, it would have won

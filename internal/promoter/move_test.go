@@ -123,6 +123,22 @@ func TestTheOldObserverGoesWhenTheNewOneLacksNothing(t *testing.T) {
 	require.Nil(t, left)
 }
 
+// kept are the files of the kind with what was replaced.
+func kept(t *testing.T, o *Operator, kind string) []string {
+	files, err := filepath.Glob(o.Store.Path(kind + "*"))
+	require.NoError(t, err)
+	return files
+}
+
+// assignments are those that a kept file has.
+func assignments(t *testing.T, file string) []placement.Partition {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	parts, err := placement.ParseReassignment(text)
+	require.NoError(t, err)
+	return parts
+}
+
 // failed gives the error alone.
 func failed(_ string, err error) error { return err }
 
@@ -131,17 +147,13 @@ func TestAMoveIsTakenBackByWhatItKept(t *testing.T) {
 	changes, m := replaced()
 	m.copy = true
 	o := operator(t, m.model)
-	kept := func(undo string) []placement.Partition {
+	replacedBy := func(undo string) []placement.Partition {
 		_, rest, ok := strings.Cut(undo, "observer-patch plan --assignment '")
 		require.True(t, ok, undo)
 		file, rest, ok := strings.Cut(rest, "'")
 		require.True(t, ok, undo)
 		require.Equal(t, " --execute --cluster-id '"+o.Store.Cluster()+"' --state-dir '"+filepath.Dir(o.Store.dir)+"' --throttle 1000", rest)
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		parts, err := placement.ParseReassignment(text)
-		require.NoError(t, err)
-		return parts
+		return assignments(t, file)
 	}
 	before := []placement.Partition{{Topic: "t", Replicas: ids(1, 2, 4), Leader: -1}}
 	m.die = "reassigned"
@@ -151,7 +163,7 @@ func TestAMoveIsTakenBackByWhatItKept(t *testing.T) {
 	m.die = ""
 	undo, err = o.FinishMove(t.Context(), m, time.Second)
 	require.NoError(t, err)
-	require.Equal(t, before, kept(undo))
+	require.Equal(t, before, replacedBy(undo))
 
 	m.now = m.now.Add(time.Minute)
 	back := placement.Partition{Topic: "t", Replicas: m.parts[0].Replicas}.To(before[0].Replicas, func(b int32) bool { return b >= 4 })
@@ -159,8 +171,8 @@ func TestAMoveIsTakenBackByWhatItKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ids(1, 2, 4), m.parts[0].Replicas)
 	require.Equal(t, [][]int32{{1, 2, 5, 4}, {1, 2, 5}, {1, 2, 4, 5}, {1, 2, 4}}, m.steps)
-	require.Equal(t, ids(1, 2, 5), kept(again)[0].Replicas, "the way there again")
-	require.Equal(t, before, kept(undo), "the first command means what it meant")
+	require.Equal(t, ids(1, 2, 5), replacedBy(again)[0].Replicas, "the way there again")
+	require.Equal(t, before, replacedBy(undo), "the first command means what it meant")
 
 	// Somebody else has reassigned it: nothing was moved, there is nothing to take back.
 	m.now = m.now.Add(time.Minute)
@@ -180,14 +192,9 @@ func TestWhatWasDeletedMeanwhileIsNotKept(t *testing.T) {
 	changes = append(changes, placement.Change{Topic: "u", From: ids(1, 2, 4), To: ids(2, 1, 4)})
 	o := operator(t, m.model)
 	require.NoError(t, failed(o.BeginMove(t.Context(), m, changes, ids(4, 5), 1000, time.Second)))
-	files, err := filepath.Glob(o.Store.Path(beforeMove + "*"))
-	require.NoError(t, err)
+	files := kept(t, o, beforeMove)
 	require.Len(t, files, 1)
-	text, err := os.ReadFile(files[0])
-	require.NoError(t, err)
-	parts, err := placement.ParseReassignment(text)
-	require.NoError(t, err)
-	require.Equal(t, []placement.Partition{{Topic: "t", Replicas: ids(1, 2, 4), Leader: -1}}, parts)
+	require.Equal(t, []placement.Partition{{Topic: "t", Replicas: ids(1, 2, 4), Leader: -1}}, assignments(t, files[0]))
 }
 
 // A sync replica is being added; for a moment the cluster does not say what it reassigns.
