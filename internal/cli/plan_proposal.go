@@ -23,13 +23,10 @@ type proposal struct {
 
 func (p *proposal) isObserver(b int32) bool { return slices.Contains(p.ids, b) }
 
-// add adds a change, if it is one, with why it is made.
-func (p *proposal) add(part observer.Partition, c placement.Change, why func() []string) {
-	if !c.Differs() {
-		return
-	}
+// add adds a change with why it is made.
+func (p *proposal) add(part observer.Partition, c placement.Change, why []string) {
 	p.changes, p.parts = append(p.changes, c), append(p.parts, part)
-	p.rows = append(p.rows, planned{Partition: part.String(), Problems: why(), From: c.From, To: c.To, Added: c.Added, Removed: c.Removed, Bytes: -1})
+	p.rows = append(p.rows, planned{Partition: part.String(), Problems: why, From: c.From, To: c.To, Added: c.Added, Removed: c.Removed, Bytes: -1})
 }
 
 // present gives what a change of the partition begins from. It is refused while that is changing or
@@ -61,7 +58,9 @@ func (p *proposal) place(v observer.View, layouts []layout) error {
 		if err != nil {
 			return err
 		}
-		p.add(q, c, func() []string { return placement.Check(want, part, p.brokers) })
+		if c.Differs() {
+			p.add(q, c, placement.Check(want, part, p.brokers))
+		}
 	}
 	return nil
 }
@@ -87,11 +86,13 @@ func (p *proposal) assign(v observer.View, targets []placement.Partition) error 
 			continue
 		}
 		c := part.To(want.Replicas, p.isObserver)
-		if why := p.impossible(c); why != "" {
+		if why := p.impossible(v, c); why != "" {
 			wrong = append(wrong, fmt.Errorf("%s: %s", q, why))
 			continue
 		}
-		p.add(q, c, func() []string { return []string{difference(c)} })
+		if c.Differs() {
+			p.add(q, c, []string{difference(c)})
+		}
 	}
 	const most = 10
 	if n := len(wrong); n > most {
@@ -105,21 +106,15 @@ func (p *proposal) assign(v observer.View, targets []placement.Partition) error 
 }
 
 // impossible says why a change would not come to an end: a copy on a broker that is not alive, or nobody
-// who could lead. Where every replica is in the list none of them is an observer.
-func (p *proposal) impossible(c placement.Change) string {
-	alive := func(b int32) bool {
-		return slices.ContainsFunc(p.brokers, func(x placement.Broker) bool { return x.ID == b })
-	}
+// who could lead.
+func (p *proposal) impossible(v observer.View, c placement.Change) string {
 	for _, b := range c.Added {
-		if !alive(b) {
+		if !v.IsLive(b) {
 			return fmt.Sprintf("broker %d of the assignment %v is not alive, so that a copy on it would not come to an end; start it", b, c.To)
 		}
 	}
-	electable := slices.DeleteFunc(slices.Clone(c.To), p.isObserver)
-	if len(electable) == 0 {
-		electable = c.To
-	}
-	if !slices.ContainsFunc(electable, alive) {
+	electable := observer.Without(c.To, observer.Partition{Replicas: c.To}.Observers(p.ids)...)
+	if !slices.ContainsFunc(electable, v.IsLive) {
 		return fmt.Sprintf("of the assignment %v nobody who may lead, %v, is alive; start one", c.To, electable)
 	}
 	return ""
